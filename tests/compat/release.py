@@ -1,8 +1,9 @@
 """What a release leaves behind, kept in a folder of this one that is named by its version, for later releases to continue:
 
     run.yml, half.yml  configurations: a corpus with a mix, and a corpus of which half is published
+    shared.yml, derived.yml  two mixes of one more corpus, with a test set: lanes that share partitions, and no copies of batches
     data/              their texts
-    topics.tsv.gz      every record: topic, partition, value in hex
+    topics.tsv.gz      every record: topic, partition, key and value in hex
     checkpoint.json    of a trainer
     expected.json      what the release itself made of all that afterwards
 
@@ -52,6 +53,21 @@ domains:
   docs: {train: ["data/docs.jsonl"]}
 mix: {name: compat-half-mix, seed: 7, global_batch: 4, lanes: 1, weights: {docs: 1}}
 """
+MORE = """\
+corpus: compat-more
+tokenizer: {file: ../../../build/vocab/r50k_base.tiktoken, pattern: gpt2, eos: "<|endoftext|>"}
+sequence_length: 32
+split: 80,10,10
+domains:
+  docs: {train: ["data/docs.jsonl"], partitions: 2}
+mix:
+  seed: 7
+  global_batch: 8
+  lanes: 4
+  weights: {docs: 1}
+"""
+MORE_MIXES = {"shared": MORE + "  name: compat-shared-mix\n  partitions: 2\n", "derived": MORE + "  name: compat-derived-mix\n  batches: derived\n"}
+CONFIGS = {"run": RUN, "half": HALF, **MORE_MIXES}
 # Of each domain: documents, and the words that its texts are drawn from.
 TEXTS = {"code": (60, "for if else return int char void while switch case break struct static const = + - ( ) { } ;"),
          "prose": (50, "the of and to in that was he it his with as had for at by which have from this"),
@@ -82,18 +98,19 @@ class Release:
         return [line.split()[0] for line in lines if line.startswith("compat")]
 
     def records(self, topic):
-        """[(partition, value in hex)], partition by partition."""
-        rows = (line.split("\t") for line in self.run(BUILD / "tests/tools/topic", "read", topic).stdout.splitlines())
-        return [(int(partition), value) for partition, _, value in rows]
+        """[(partition, key in hex, value in hex)], partition by partition."""
+        rows = (line.split("\t") for line in self.run(BUILD / "tests/tools/topic", "read-keys", topic).stdout.splitlines())
+        return [(int(partition), key, value) for partition, key, value in rows]
 
     def remove(self):
-        for config in ("run", "half"):
-            self.riffle("topics", "--delete", "--yes", config=config, check=False)
+        for config in CONFIGS:  # --force: two mixes draw from one corpus
+            self.riffle("topics", "--delete", "--yes", "--force", config=config, check=False)
 
     def keep(self):
         """Writes every record of all topics into the folder; of the half corpus as many as a killed producer leaves."""
-        whole = [f"{topic}\t{p}\t{value}\n" for topic in self.topics("run") for p, value in self.records(topic)]
-        docs = [f"compat-half.docs\t{p}\t{value}\n" for p, value in self.records("compat-half.docs")]
+        topics = [topic for config in ("run", *MORE_MIXES) for topic in self.topics(config)]
+        whole = [f"{topic}\t{p}\t{key}\t{value}\n" for topic in dict.fromkeys(topics) for p, key, value in self.records(topic)]
+        docs = [f"compat-half.docs\t{p}\t{key}\t{value}\n" for p, key, value in self.records("compat-half.docs")]
         lines = whole + docs[:len(docs) // 2]
         with open(self.folder / "topics.tsv.gz", "wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
             file.write("".join(lines).encode())
@@ -103,25 +120,29 @@ class Release:
         records = collections.defaultdict(list)
         for line in gzip.decompress((self.folder / "topics.tsv.gz").read_bytes()).decode().splitlines():
             topic, rest = line.split("\t", 1)
-            records[topic].append(rest.replace("\t", "\t0\t") + "\n")
-        for config in ("run", "half"):
+            records[topic].append(rest + "\n")
+        for config in CONFIGS:
             self.riffle("topics", "--create", config=config)
         for topic, lines in records.items():
-            self.run(BUILD / "tests/tools/topic", "append", topic, input="".join(lines))
+            self.run(BUILD / "tests/tools/topic", "append-keys", topic, input="".join(lines))
         # Offsets are others than they were, since there are no markers of transactions: commits are set anew.
         self.riffle("runs", "--reset", "trainers", "--to", TRAINED, "--idle", 0, check=False)
 
     def finish(self):
-        """-> what expected.json holds: the mix drawn to its end, the half corpus published whole."""
+        """-> what expected.json holds: the mixes drawn to their ends, the half corpus published whole."""
         self.riffle("mix", "--end-at-step", END)
         steps = self.riffle("read", "--from-step", 0, "--timeout", 60).stdout.splitlines()
         weights = self.riffle("weights", "--json").stdout
         self.riffle("produce", config="half")
-        return {"steps": steps, "versions": [{k: v[k] for k in ("step", "reason", "weights")} for v in json.loads(weights)["history"]],
+        for config in MORE_MIXES:
+            self.riffle("mix", "--end-at-step", END, config=config)
+        more = {config: self.riffle("read", "--from-step", 0, "--timeout", 60, config=config).stdout.splitlines() for config in MORE_MIXES}
+        test = self.riffle("read", "--set", "test", "--domain", "docs", config="shared").stdout.splitlines()
+        return {"more": {**more, "test": test}, "steps": steps, "versions": [{k: v[k] for k in ("step", "reason", "weights")} for v in json.loads(weights)["history"]],
                 "half": {t: self.digest(t) for t in sorted(self.topics("half")) if not t.startswith("compat-half-mix")}}
 
     def digest(self, topic):
-        return hashlib.sha256("".join(f"{p} {value}\n" for p, value in self.records(topic)).encode()).hexdigest()
+        return hashlib.sha256("".join(f"{p} {value}\n" for p, _, value in self.records(topic)).encode()).hexdigest()
 
 
 def write_texts(folder):
@@ -156,13 +177,15 @@ def request(release, *words):
 
 def make(release):
     write_texts(release.folder)
-    (release.folder / "run.yml").write_text(RUN)
-    (release.folder / "half.yml").write_text(HALF)
+    for config, text in CONFIGS.items():
+        (release.folder / f"{config}.yml").write_text(text)
     release.remove()
-    for config in ("run", "half"):
+    for config in CONFIGS:
         release.riffle("topics", "--create", config=config)
-    release.riffle("produce")
-    release.riffle("produce", config="half")
+    for config in ("run", "half", "shared"):  # the corpus of `derived` is that of `shared`
+        release.riffle("produce", config=config)
+    for config in MORE_MIXES:
+        release.riffle("mix", "--until-step", PAUSED, config=config)
     release.riffle("mix", "--until-step", TRAINED + 2)
     train(release)
     request(release, "weights", "code=0.7", "--at-step", 20)

@@ -33,6 +33,8 @@ def test_its_steps_are_derived_again_byte_by_byte(left):
     records = releases.PAUSED * releases.LANES
     assert f"steps 0..{releases.PAUSED} of mix {releases.MIX}: {records} records" in done.stdout, done.stdout + done.stderr
     assert "all equal" in done.stdout
+    for config, said in (("shared", "all equal"), ("derived", "the ledger agrees with each")):  # the latter has no copies
+        assert said in left.riffle("replay", "--steps", f"0..{releases.PAUSED}", config=config).stdout
 
 
 def test_its_checkpoint_is_resumed_and_its_steps_have_their_hashes(left, expected, package):
@@ -59,6 +61,8 @@ def test_its_mix_and_its_half_corpus_are_continued_with_the_same_bytes(left, exp
     assert found["steps"] == expected["steps"]
     assert found["versions"] == expected["versions"]
     assert found["half"] == expected["half"]
+    assert set(expected["more"]) == {"shared", "derived", "test"} and all(expected["more"].values())
+    assert found["more"] == expected["more"]
 
 
 def test_this_release_has_left_its_own():

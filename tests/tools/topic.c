@@ -9,6 +9,8 @@
  *         offset is passed over)
  *     RIFFLE_BOOTSTRAP=localhost:9092 topic append TOPIC
  *         produces them to a topic that is there
+ *     RIFFLE_BOOTSTRAP=localhost:9092 topic read-keys|append-keys TOPIC
+ *         the same with the record's key, in hex, in place of the offset; nothing: it has none
  *     RIFFLE_BOOTSTRAP=localhost:9092 topic delete TOPIC
  *         deletes it, and waits until the brokers know it no more
  *
@@ -22,7 +24,9 @@
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
 
-enum { WAIT_MS = 30000, RECORD_BYTES_MAX = 8 << 20 };
+enum { WAIT_MS = 30000, RECORD_BYTES_MAX = 8 << 20, KEY_BYTES_MAX = 64 };
+
+static bool keys; /* the second column is the key, not the offset */
 
 static _Noreturn void
 end_with(const char *why)
@@ -54,9 +58,14 @@ open_handle(enum kafka_role role)
 static void
 print_record(const rd_kafka_message_t *m)
 {
-	const uint8_t *bytes = m->payload;
+	const uint8_t *bytes = m->payload, *key = m->key;
 
-	printf("%" PRId32 "\t%" PRId64 "\t", m->partition, m->offset);
+	printf("%" PRId32 "\t", m->partition);
+	for (size_t i = 0; keys && i < m->key_len; i++)
+		printf("%02x", key[i]);
+	if (!keys)
+		printf("%" PRId64, m->offset);
+	putchar('\t');
 	for (size_t i = 0; i < m->len; i++)
 		printf("%02x", bytes[i]);
 	putchar('\n');
@@ -184,16 +193,18 @@ digit(char c)
 static void
 produce_line(rd_kafka_topic_t *topic, char *line)
 {
-	static uint8_t bytes[RECORD_BYTES_MAX];
-	char *hex = strrchr(line, '\t');
-	size_t n = 0;
+	static uint8_t bytes[RECORD_BYTES_MAX], key[KEY_BYTES_MAX];
+	char *hex = strrchr(line, '\t'), *second = strchr(line, '\t');
+	size_t n = 0, key_n = 0;
 
 	if (hex == NULL)
 		end_with("stdin: not PARTITION, OFFSET and HEX with tabs between");
 	for (hex++; hex[0] != '\n' && hex[0] != '\0' && n < sizeof(bytes); hex += 2)
 		bytes[n++] = (uint8_t)(digit(hex[0]) << 4 | digit(hex[1]));
+	for (second++; keys && second[0] != '\t' && key_n < sizeof(key); second += 2)
+		key[key_n++] = (uint8_t)(digit(second[0]) << 4 | digit(second[1]));
 	if (rd_kafka_produce(topic, (int32_t)strtol(line, NULL, 10), RD_KAFKA_MSG_F_COPY, bytes, n,
-		NULL, 0, NULL) != 0)
+		key_n > 0 ? key : NULL, key_n, NULL) != 0)
 		end_with(rd_kafka_err2str(rd_kafka_last_error()));
 }
 
@@ -265,17 +276,20 @@ write_topic(const char *name, int partitions)
 int
 main(int argc, char **argv)
 {
-	if (argc == 3 && strcmp(argv[1], "read") == 0)
+	keys = argc == 3 && strstr(argv[1], "-keys") != NULL;
+	if (argc == 3 && (strcmp(argv[1], "read") == 0 || strcmp(argv[1], "read-keys") == 0))
 		read_topic(argv[2]);
 	else if (argc == 4 && strcmp(argv[1], "write") == 0)
 		write_topic(argv[2], (int)strtol(argv[3], NULL, 10));
-	else if (argc == 3 && strcmp(argv[1], "append") == 0)
+	else if (argc == 3 &&
+		 (strcmp(argv[1], "append") == 0 || strcmp(argv[1], "append-keys") == 0))
 		append_topic(argv[2]);
 	else if (argc == 3 && strcmp(argv[1], "delete") == 0)
 		delete_topic(argv[2]);
 	else {
 		fprintf(stderr,
-		    "usage: %s read TOPIC | write TOPIC PARTITIONS | append TOPIC | delete TOPIC\n",
+		    "usage: %s read[-keys] TOPIC | write TOPIC PARTITIONS | append[-keys] TOPIC | "
+		    "delete TOPIC\n",
 		    argv[0]);
 		return 2;
 	}
