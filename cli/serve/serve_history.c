@@ -27,6 +27,7 @@ enum {
 	NEXT_MS = 1000,        /* between two reads, which open handles */
 	AGAIN_MS = 2000,       /* the same where the broker does not answer */
 	UNREADABLE_MS = 60000, /* and where it gives what cannot be read */
+	FINER_MS = 30000,      /* between looks into gaps, once there were none */
 	COARSE = 62,           /* looks in front of the versions: 64 points */
 	LOOKS_BITS = 7,        /* looks into what was reported: 128 */
 	LOOK_MORE = 8,         /* reports of a look, beside two steps of all ranks */
@@ -69,6 +70,8 @@ struct serve_history {
 	struct serve_thread thread; /* its lock protects all below */
 	struct mix_history points;
 	struct part part[PARTS];
+	bool looked;                /* into all gaps, once */
+	int64_t finer_ms;           /* monotonic: when to look into those that there are by then */
 	bool followed;              /* the follower has noted a status */
 	bool first_known;           /* the ledger's first record was read, or need not be again */
 	uint64_t first_mixer;       /* which mixer wrote that one, */
@@ -127,7 +130,8 @@ forget(struct serve_history *h)
 		loss_history_close(&h->losses[i].points);
 	h->versions_n = h->losses_n = 0;
 	h->version_newest = h->version_known = 0;
-	h->first_known = h->losses_known = false;
+	h->first_known = h->losses_known = h->looked = false;
+	h->finer_ms = 0;
 	h->first_time_ms = -1;
 	h->offset = -1;
 	h->generation++;
@@ -243,7 +247,11 @@ struct gap {
 	int64_t from, to;
 };
 
-/* Called with the lock. False: all is as fine as it is to be. `parts`: of ranges, too. */
+/*
+ * Called with the lock. False: all is as fine as it is to be. `parts`: of ranges, too. A mix at full
+ * rate leaves a gap in the whole between any two statuses: one look into all of them now and then
+ * costs less than handles for each.
+ */
 static bool
 find_gap(struct serve_history *h, bool parts, struct gap *g)
 {
@@ -254,7 +262,7 @@ find_gap(struct serve_history *h, bool parts, struct gap *g)
 			return true;
 	}
 	g->of = NULL;
-	return mix_history_gap(&h->points, &g->from, &g->to);
+	return clock_ms() >= h->finer_ms && mix_history_gap(&h->points, &g->from, &g->to);
 }
 
 /* Whether there is anything to read. */
@@ -532,7 +540,7 @@ wait_for_work(struct serve_history *h, int64_t at_least_ms)
 
 		if (work && clock_ms() >= until_ms)
 			break;
-		serve_thread_wait(&h->thread, work ? until_ms : clock_ms() + 60000);
+		serve_thread_wait(&h->thread, work ? until_ms : clock_ms() + FINER_MS);
 	}
 	stop = h->thread.stop;
 	pthread_mutex_unlock(&h->thread.lock);
@@ -550,6 +558,19 @@ look_on(struct serve_history *h, struct ledger_log *log, bool parts, int most, s
 	     i++)
 		code = look(h, log, parts, &more, f);
 	return code;
+}
+
+/* All gaps were looked into; those of meanwhile may wait. */
+static void
+note_looked(struct serve_history *h)
+{
+	pthread_mutex_lock(&h->thread.lock);
+	if (clock_ms() >= h->finer_ms)
+		h->finer_ms = clock_ms() + FINER_MS;
+	if (!h->looked)
+		h->generation++;
+	h->looked = true;
+	pthread_mutex_unlock(&h->thread.lock);
 }
 
 /* All that there is to read, with handles that are ended behind it: a coarse picture first. */
@@ -572,6 +593,8 @@ read_all(struct serve_history *h, struct failure *f)
 		code = read_versions(h, log, &last, f);
 	if (code == FAIL_NONE && offset >= 0)
 		code = look_on(h, log, true, INT_MAX, f);
+	if (code == FAIL_NONE && offset >= 0)
+		note_looked(h);
 	ledger_clear(&last);
 	ledger_log_close(log);
 	if (code == FAIL_NONE)
@@ -947,7 +970,6 @@ part_for(struct serve_history *h, const struct serve_range *range, bool *waits)
 	int64_t now_ms = clock_ms();
 	struct mix_history points = {0};
 	struct part *oldest = &h->part[0];
-	int64_t from, to;
 
 	*waits = false;
 	for (size_t i = 0; i < PARTS; i++) {
@@ -960,7 +982,7 @@ part_for(struct serve_history *h, const struct serve_range *range, bool *waits)
 		if (p->points.n == 0 || (oldest->points.n > 0 && p->asked_ms < oldest->asked_ms))
 			oldest = p;
 	}
-	if (range->points < PART_POINTS || mix_history_gap(&h->points, &from, &to) ||
+	if (range->points < PART_POINTS || !h->looked ||
 	    !mix_history_part(&points, &h->points, (int64_t)range->from, (int64_t)range->to))
 		return NULL;
 	*waits = oldest->points.n > 0 && now_ms - oldest->asked_ms < PART_KEPT_MS;
@@ -1022,7 +1044,7 @@ print(const struct serve_history *h, const struct serve_range *range, const stru
 	}
 	n = pick_points(h, part, range, pick, at, most);
 	put_head(&w, h,
-	    !waits && !to_read(h) && !mix_history_gap(&h->points, &from, &to) &&
+	    !waits && !to_read(h) && (h->looked || h->noted < 0) &&
 		(part == NULL || !mix_history_gap(&part->points, &from, &to)));
 	put_column(&w, pick, n, "step", step_of);
 	put_column(&w, pick, n, "time_ms", time_of);

@@ -26,6 +26,7 @@ list_domains(struct status *st, struct failure *f)
 {
 	const struct config *c = st->config;
 	const struct ledger *l = &st->ledger;
+	size_t next = 0; /* the two lists often have the same order */
 
 	assert(st->domain == NULL);
 	st->domain = calloc(c->domains_n + l->domains_n + 1, sizeof(*st->domain));
@@ -45,9 +46,12 @@ list_domains(struct status *st, struct failure *f)
 	}
 	for (size_t k = 0; k < l->domains_n; k++) {
 		const struct ledger_domain *from = &l->domain[k];
-		int i = config_domain_index(c, from->name);
+		bool follows =
+		    next < c->domains_n && strcmp(c->domains[next].name, from->name) == 0;
+		int i = follows ? (int)next : config_domain_index(c, from->name);
 		struct status_domain *d = &st->domain[i >= 0 ? (size_t)i : st->domains_n++];
 
+		next = i >= 0 ? (size_t)i + 1 : next;
 		if (i < 0) {
 			*d = (struct status_domain){
 			    .configured = -1, .sealed_length = -1, .mixer_commit = -1};

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <xxhash.h>
 
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
@@ -494,14 +495,34 @@ new_status(const struct config *c)
 	return st;
 }
 
-/* A configuration is compared again where the ledger's, a topic or an end may be another one. */
+/* Of the lengths of all domains: partitions, sequences, ends. */
+static uint64_t
+hash_lengths(const struct status *st)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < st->domains_n; i++) {
+		const struct status_domain *d = &st->domain[i];
+
+		hash = XXH64(&d->partitions_n, sizeof(d->partitions_n), hash);
+		for (size_t p = 0; p < d->partitions_n; p++) {
+			uint64_t length[] = {
+			    d->partition[p].sequences, d->partition[p].sealed ? 1 : 0};
+
+			hash = XXH64(length, sizeof(length), hash);
+		}
+	}
+	return hash;
+}
+
+/* A configuration is compared again where the ledger's, a topic or a length may be another one. */
 static void
 reuse_comparison(const struct status_query *q, struct status *st)
 {
 	st->config_compared = q->config_of != NULL && st->ledger.config != NULL &&
 			      strcmp(q->config_of, st->ledger.config) == 0 &&
 			      q->config_topics_ms == q->topics_ms &&
-			      q->config_domains_ms == q->domains_ms;
+			      q->config_lengths == hash_lengths(st);
 	if (st->config_compared)
 		st->config_why = q->config_why;
 }
@@ -517,7 +538,7 @@ keep_comparison(struct status_query *q, const struct status *st, struct failure 
 		return fail_memory(f);
 	q->config_why = st->config_why;
 	q->config_topics_ms = q->topics_ms;
-	q->config_domains_ms = q->domains_ms;
+	q->config_lengths = hash_lengths(st);
 	return FAIL_NONE;
 }
 

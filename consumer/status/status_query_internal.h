@@ -97,10 +97,11 @@ struct status_query {
 	struct feedback_feed *feed;       /* NULL: not open */
 	struct status_feedback *feedback; /* [feedback_n], of feedback_domains domains */
 	size_t feedback_n, feedback_domains;
-	/* status.config_why, of the ledger's text (NULL: none was compared) and these two reads. */
+	/* status.config_why, of the ledger's text (NULL: none was compared), topics and lengths. */
 	struct failure config_why;
 	char *config_of;
-	int64_t config_topics_ms, config_domains_ms;
+	int64_t config_topics_ms;
+	uint64_t config_lengths; /* hash */
 	struct ledger_plan plan; /* of the text plan_of (NULL: none), or empty where that is none */
 	char *plan_of;
 	bool kept_known; /* the first batch was read, when lane 0 began at kept_low */
