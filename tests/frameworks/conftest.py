@@ -86,8 +86,8 @@ def row(build, request):
     a test that passed."""
     framework = request.path.stem.removeprefix("test_")
 
-    def write(version, model, calm, stormy, ranks="1", missing="", name="all", part="", title=None):
+    def write(version, model, calm, stormy, ranks="1", missing="", name="all", part=""):
         job.write_row(build, framework, name, dict(zip(job.COLUMNS, (
-            (title or job.NAMES.get(framework, framework)) + part, version, model, ranks, len(calm.steps), stormy.killed,
+            job.NAMES.get(framework, framework) + part, version, model, ranks, len(calm.steps), stormy.killed,
             stormy.resumed[-1], "yes" if stormy.steps == calm.steps else "NO", calm.wait_ms, missing))))
     return write
