@@ -47,7 +47,7 @@ def test_a_killed_training_sees_what_an_undisturbed_one_sees(mix, package, examp
                                           world=processes)
     assert stormy.resumed[0] in (5, 9, 13)  # behind steps 4, 8, 12: checkpoints are written asynchronously
     assert package.riffle.committed_step(m.name, m.bootstrap, run="calm") == 24
-    assert [calm.rates(r) for r in range(processes)] == [{s: 1 if s < 5 else 0.5 for s in range(24)}] * processes  # lr_scale
+    assert calm.rates() == {s: 1 if s < 5 else 0.5 for s in range(24)}  # lr_scale
     row(version=importlib.metadata.version("marin-levanter"), model="GPT-2, 2 layers", calm=calm, stormy=stormy,
         ranks=str(processes), name=f"{processes} processes")
 
