@@ -255,23 +255,26 @@ concerns(const struct planned_topic *t, enum what what)
  * needs it. `riffle produce` looks for it all the same: a domain that is not live now may have been
  * live once, and the order of its files is there then. A topic that a user may not see looks as one
  * that does not exist, so the right to see is needed for the one that does not exist as well.
+ * The same is true of <mix>.batches, by which a mix with copies is known from one without.
  */
 static void
 add_topics(struct list *l, const struct row *row)
 {
-	bool arrivals = false;
+	bool derived = l->config->mix.batches == MIX_BATCHES_DERIVED, arrivals = false;
 
 	for (size_t i = 0; i < l->plan->n; i++) {
 		const struct planned_topic *t = &l->plan->topic[i];
 
 		arrivals = arrivals || t->kind == TOPIC_ARRIVALS;
-		if (row->what == WHAT_DRAWN && l->config->mix.batches != MIX_BATCHES_DERIVED)
+		if (row->what == WHAT_DRAWN && !derived)
 			continue;
 		if (concerns(t, row->what))
 			memcpy(add(l, row, ACLS_RIGHT_TOPIC)->name, t->name, sizeof(t->name));
 	}
 	if (row->what == WHAT_NO_ARRIVALS && !arrivals)
 		names_topic(add(l, row, ACLS_RIGHT_TOPIC)->name, l->config->corpus, "arrivals");
+	if (row->what == WHAT_BATCHES && derived && strcmp(row->operation, "READ") == 0)
+		names_topic(add(l, row, ACLS_RIGHT_TOPIC)->name, l->config->mix.name, "batches");
 }
 
 static void

@@ -123,6 +123,9 @@ lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, in
 	if (kafka_partitions(rk, topic, &lanes, timeout_ms, f) != FAIL_NONE) {
 		if (f->code != FAIL_DENIED)
 			return f->code;
+		if (partitions == 0)
+			return fail_within(
+			    f, "topic %s.batches does not exist, as of a mix without copies", mix);
 		lanes = 0;
 	}
 	if (lanes == 0)

@@ -3,7 +3,8 @@
  * record a lane; and the commits of these lanes. And the map of this room.
  *
  * The room reads <mix>.batches, for trainers (consumer/reader) as for whoever compares or deletes
- * steps (consumer/replay, consumer/admin).
+ * steps (consumer/replay, consumer/admin). Of a mix without copies it derives what it would read
+ * there (derive/derived_lanes.h): the offset is the step, all above it is the same.
  *
  * Files of this room:
  *     lanes         the consumer handle of a rank's lanes, and its commits
@@ -39,7 +40,9 @@
  *
  * Memory: librdkafka fetches ahead until the lanes hold `ahead_bytes` (lane_fetch.h). A lane may
  * exceed its share by one fetch, or by one batch where that is larger, and has at least 1 MiB.
- * A held record pins the response that it came in; one a lane, all of about the same age.
+ * A held record pins the response that it came in; one a lane, all of about the same age. Derived
+ * lanes: four times `ahead_bytes` for blocks of domains, and where a step needs more, that; a fetch
+ * of a block for each partition that is read, 16 at most; each record derived is of the step due.
  *
  * Threads: one thread reads. lanes_commit_begin() and lanes_commit_end() may be called by one other
  * thread at the same time, lanes_wake() and lanes_sleep() by any. What both sides touch is atomic

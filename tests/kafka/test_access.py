@@ -106,6 +106,8 @@ class World:
             # A mix that loses its end.
             lossy = {**config, "mix": {**config["mix"], "name": "lossmix"}}
             (folder / f"lossy-{user}.yml").write_text(json.dumps(lossy))
+            derived = {**config, "mix": {**config["mix"], "name": "derivedmix", "batches": "derived"}}
+            (folder / f"derived-{user}.yml").write_text(json.dumps(derived))
 
     def run(self, user, command, *words, check=True, **more):
         return self.riffle(command, "-c", self.folder / f"{user}.yml", *words, check=check, **more)
@@ -122,6 +124,8 @@ def world(broker, tmp_path_factory, vocab, tools):
     w.run("admin", "produce")
     w.run("admin", "mix", "--until-step", 8)
     w.run("lossy-admin", "topics", "--create")
+    w.run("derived-admin", "topics", "--create")
+    w.run("derived-admin", "mix", "--until-step", 8)
     for step in (2, 3):
         w.run("lossy-admin", "mix", "--until-step", step)
     assert report(w, "admin").returncode == 0
@@ -146,24 +150,25 @@ def mix(world, user):
 REPORT = """
 import json, sys, riffle
 options = json.load(sys.stdin)
-with riffle.Reader("accmix", run="fresh", step=0, properties=options) as reader:
+with riffle.Reader(sys.argv[1], run="fresh", step=0, properties=options) as reader:
     next(iter(reader))
     reader.report(0, {"code": (1.0, 0.5, 10)})
 """
 
 
-def report(world, user):
-    return subprocess.run([sys.executable, "-c", REPORT], env=Package.env, capture_output=True, text=True, timeout=60,
+def report(world, user, mix="accmix"):
+    return subprocess.run([sys.executable, "-c", REPORT, mix], env=Package.env, capture_output=True, text=True, timeout=60,
                           input=json.dumps(world.broker.properties(user)))
 
 
-def read(world, user):
+def read(world, user, prefix="", mix="accmix"):
     # `fresh` has committed nothing, so that the ledger is asked where it stands.
+    user = prefix + user
     yield world.run(user, "read", "--from-step", 0, "--steps", 2, "--commit-every", 1, "--format", "none", check=False)
     yield world.run(user, "read", "--run", "fresh", "--steps", 1, "--format", "none", check=False)
     for domain in ("code", "web"):
         yield world.run(user, "read", "--set", "valid", "--domain", domain, "--format", "none", check=False)
-    yield report(world, user)
+    yield report(world, user.removeprefix(prefix), mix)
 
 
 def ask(*words):
@@ -272,6 +277,7 @@ COMMANDS = {
     "produce": produce,
     "mix": mix,
     "read": read,
+    "read, of a mix without copies": lambda world, user: read(world, user, "derived-", "derivedmix"),
     "weights": ask("weights", "code=0.4"),
     "skip": ask("skip", "--step", "6"),
     "requests": requests,
@@ -309,7 +315,8 @@ def runs_until_named(world, command, name):
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_works_with_its_rights_and_names_each_one_that_is_missing(world, command):
-    acls, rights = world.broker.acls, world.rights(command, "lossy-admin" if command == "repair" else "admin")
+    config = "lossy-admin" if command == "repair" else "derived-admin" if "without copies" in command else "admin"
+    acls, rights = world.broker.acls, world.rights(command.partition(",")[0], config)
     acls.give(WORKER, rights)
     try:
         for done in COMMANDS[command](world, "worker"):
