@@ -251,7 +251,7 @@ def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tool
     assert server.requests() == requests, "their answers are found far behind"
     # A range is looked into, until two offsets lie between two points (of a mixer's ledger one record, and a marker) or it has 128.
     for first, end, least, apart in ((last - 1000, "", 51, 20), (100000, "&to=101000", 50, 20), (120000, "&to=140000", 128, 160)):
-        path = f"/api/v1/history?from={first}{end}&points=240"
+        path = f"/api/v1/history?from={first}{end}&points=512"
         wait_until(lambda: server.get(path)["complete"], "the range")
         step = server.get(path)["step"]
         assert len(step) >= least and 0 <= step[0] - first <= apart and max(b - a for a, b in zip(step, step[1:])) <= apart, step
