@@ -17,7 +17,7 @@ struct serve_watch {
 
 /* The ledger and the runs are read each time; a request for each topic is dear. */
 static const struct status_query_pace pace = {
-    .topics_ms = 30000, .domains_ms = 3000, .losses_ms = 3000, .mixers_ms = 2000};
+    .topics_ms = 30000, .domains_ms = 10000, .losses_ms = 3000, .mixers_ms = 2000};
 
 static enum fail_code
 look(struct serve_watch *w, struct status_query **q, struct failure *f)
