@@ -17,7 +17,8 @@ sys.path.insert(0, str(_here.parent / "chaos"))  # cluster.py
 _spec = importlib.util.spec_from_file_location("conftest_kafka", _here.parent / "kafka" / "conftest.py")
 _kafka = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_kafka)
-fill, configure, wait_for, wait_until, ROOT = _kafka.fill, _kafka.configure, _kafka.wait_for, _kafka.wait_until, _kafka.ROOT
+fill, form, configure, wait_for = _kafka.fill, _kafka.form, _kafka.configure, _kafka.wait_for
+wait_until, ROOT = _kafka.wait_until, _kafka.ROOT
 
 
 class Browser:
