@@ -43,11 +43,18 @@ mix_history_open(struct mix_history *h, size_t domains_n, struct failure *f)
 	return open_points(h, domains_n, MIX_HISTORY_POINTS_MAX, f);
 }
 
-void
-mix_history_close(struct mix_history *h)
+static void
+forget_names(struct mix_history *h)
 {
 	for (size_t i = 0; i < h->domains_n; i++)
 		free(h->name[i]);
+	h->domains_n = 0;
+}
+
+void
+mix_history_close(struct mix_history *h)
+{
+	forget_names(h);
 	free(h->name);
 	free(h->value);
 	free(h->point);
@@ -57,6 +64,7 @@ mix_history_close(struct mix_history *h)
 void
 mix_history_clear(struct mix_history *h)
 {
+	forget_names(h); /* another ledger may have other domains, or in another order */
 	h->n = 0;
 	h->spacing = 0;
 	h->generation++;
@@ -88,8 +96,8 @@ move(struct mix_history *h, size_t to, size_t from)
 
 /*
  * Leaves at most `most` + 2: the first point, the last, and of those between what is a spacing from
- * the one before. A
- * point that is left has looks behind it that were between others: its gap is as wide as they say.
+ * the one before. A point that is left has looks behind it that were between others: its gap is as
+ * wide as they say.
  */
 static void
 thin(struct mix_history *h, size_t most)

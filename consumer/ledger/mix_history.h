@@ -85,7 +85,7 @@ void mix_history_close(struct mix_history *h);
 enum fail_code mix_history_add(struct mix_history *h, const struct ledger *l, int64_t offset,
     int64_t time_ms, uint64_t unit, bool aims, struct failure *f);
 
-/* Forgets all points: the ledger is another one. */
+/* Forgets all points and names: the ledger is another one. */
 void mix_history_clear(struct mix_history *h);
 
 /*

@@ -283,6 +283,29 @@ test_points_are_chosen_evenly_with_both_ends(void **unused)
 	mix_history_close(&h);
 }
 
+static void
+test_another_ledger_has_its_own_domains(void **unused)
+{
+	static char books[] = "books";
+	const struct world w = {10, 1};
+	struct mix_history h = {0};
+	struct ledger l;
+
+	(void)unused;
+	assert_int_equal(mix_history_open(&h, 2, &f), FAIL_NONE);
+	add(&h, &w, 0);
+	assert_string_equal(h.name[0], "code");
+	mix_history_clear(&h);
+	assert_int_equal(h.domains_n, 0);
+	l = record(&w, 0);
+	l.domain[0].name = books;
+	assert_int_equal(mix_history_add(&h, &l, 0, 1000, 1, true, &f), FAIL_NONE);
+	assert_int_equal(h.domains_n, 2);
+	assert_string_equal(h.name[0], "books");
+	assert_string_equal(h.name[1], "web");
+	mix_history_close(&h);
+}
+
 /* The points of a part within its range, which are in order and no two are further apart. */
 static size_t
 within(const struct mix_history *part, int64_t from, int64_t to, int64_t apart)
@@ -407,6 +430,7 @@ main(void)
 		test_of_records_at_one_step_one_is_a_point_and_looking_for_others_ends),
 	    cmocka_unit_test(test_domains_that_join_have_zeros_before_and_many_have_fewer_points),
 	    cmocka_unit_test(test_points_are_chosen_evenly_with_both_ends),
+	    cmocka_unit_test(test_another_ledger_has_its_own_domains),
 	    cmocka_unit_test(test_a_part_of_a_long_mix_is_seen_step_by_step),
 	    cmocka_unit_test(test_there_is_no_part_of_what_is_known_already),
 	    cmocka_unit_test(
