@@ -977,7 +977,9 @@ part_for(struct serve_history *h, const struct serve_range *range, bool *waits)
 
 		if (p->points.n > 0 && p->range.from == range->from && p->range.to == range->to) {
 			p->asked_ms = now_ms;
-			return p;
+			if (!mix_history_outgrown(&p->points, &h->points))
+				return p;
+			close_part(h, p);
 		}
 		if (p->points.n == 0 || (oldest->points.n > 0 && p->asked_ms < oldest->asked_ms))
 			oldest = p;
@@ -998,7 +1000,10 @@ part_for(struct serve_history *h, const struct serve_range *range, bool *waits)
 	return oldest;
 }
 
-/* Points of a range, evenly: those of a part, and behind it of the whole. Returns how many. */
+/*
+ * Points of a range: of a part at most three quarters of them, and behind it of the whole. Each of
+ * the two has even ones. Returns how many.
+ */
 static size_t
 pick_points(const struct serve_history *h, const struct part *part, const struct serve_range *range,
     struct pick *pick, size_t *at, size_t most)

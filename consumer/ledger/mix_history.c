@@ -347,6 +347,18 @@ mix_history_part(struct mix_history *part, const struct mix_history *h, int64_t 
 	return true;
 }
 
+bool
+mix_history_outgrown(const struct mix_history *part, const struct mix_history *h)
+{
+	int64_t first, last;
+
+	if (part->n == 0 || h->n == 0)
+		return false;
+	first = larger(part->from, part->point[0].step);
+	last = part->point[part->n - 1].step;
+	return smaller(part->to, h->point[h->n - 1].step) - last > last - first;
+}
+
 void
 mix_history_looked(struct mix_history *h, int64_t offset, int64_t found)
 {

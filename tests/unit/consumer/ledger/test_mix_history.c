@@ -416,6 +416,32 @@ test_a_part_keeps_its_limit_with_many_domains_and_where_points_are_dense(void **
 	mix_history_close(&h);
 }
 
+static void
+test_a_part_is_outgrown_once_its_range_has_twice_its_steps(void **unused)
+{
+	const struct world w = {1000, 1};
+	struct mix_history h = {0}, open = {0}, closed = {0};
+
+	(void)unused;
+	assert_int_equal(mix_history_open(&h, 2, &f), FAIL_NONE);
+	add(&h, &w, 0); /* step 1 */
+	add(&h, &w, 100);
+	assert_true(mix_history_part(&open, &h, 0, INT64_MAX));
+	assert_true(mix_history_part(&closed, &h, 0, 150));
+	assert_false(mix_history_outgrown(&open, &h));
+	add(&h, &w, 200); /* step 201: as many again */
+	assert_false(mix_history_outgrown(&open, &h));
+	add(&h, &w, 201);
+	assert_true(mix_history_outgrown(&open, &h));
+	add(&h, &w, 999);
+	assert_false(mix_history_outgrown(&closed, &h));
+	mix_history_clear(&h);
+	assert_false(mix_history_outgrown(&open, &h));
+	mix_history_close(&closed);
+	mix_history_close(&open);
+	mix_history_close(&h);
+}
+
 int
 main(void)
 {
@@ -435,6 +461,7 @@ main(void)
 	    cmocka_unit_test(test_there_is_no_part_of_what_is_known_already),
 	    cmocka_unit_test(
 		test_a_part_keeps_its_limit_with_many_domains_and_where_points_are_dense),
+	    cmocka_unit_test(test_a_part_is_outgrown_once_its_range_has_twice_its_steps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
