@@ -287,6 +287,8 @@ serve_history_note(struct serve_history *h, const struct status *st)
 		forget(h);
 	if (st->ledger_offset >= 0 && h->noted >= 0 && st->ledger.mixer != h->mixer)
 		h->first_known = false;
+	if (!h->followed)
+		h->generation++; /* what is known of an empty ledger is complete from here on */
 	h->followed = true;
 	h->noted = st->ledger_offset;
 	h->mixer = st->ledger.mixer;
@@ -338,6 +340,8 @@ read_ends(struct serve_history *h, struct ledger_log *log, struct ledger *last, 
 	pthread_mutex_lock(&h->thread.lock);
 	if (is_other(h, &first, first_time_ms))
 		forget(h);
+	if (!h->first_known)
+		h->generation++; /* what is known may be complete from here on */
 	h->first_known = true;
 	h->first_mixer = first.mixer;
 	h->first_time_ms = first_time_ms;
