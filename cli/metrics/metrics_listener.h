@@ -8,8 +8,7 @@
  *
  * Limits are those of http_server.h.
  *
- * Thread: open and close from one; `text` is called by the server's, and
- * may take a second.
+ * Thread: open and close from one; `text` is called by the server's, and may take a second.
  */
 #ifndef CLI_METRICS_METRICS_LISTENER_H
 #define CLI_METRICS_METRICS_LISTENER_H

@@ -79,7 +79,7 @@ struct serve_history {
 	uint64_t mixer;             /* that wrote the record at `noted` */
 	char why[FAILURE_TEXT_MAX]; /* what cannot be read; else "" */
 	int64_t offset;             /* of the newest record; -1: none */
-	int64_t noted; /* the same, of the follower: it never goes back, but in another ledger */
+	int64_t noted;              /* the follower's newest: a lower one is of another ledger */
 	int64_t step_first, step_next;
 	int64_t version_newest, version_known; /* seen in the ledger, read with its step */
 	struct version *version;               /* [versions_n], oldest first */
@@ -248,9 +248,9 @@ struct gap {
 };
 
 /*
- * Called with the lock. False: all is as fine as it is to be. `parts`: of ranges, too. A mix at full
- * rate leaves a gap in the whole between any two statuses: one look into all of them now and then
- * costs less than handles for each.
+ * Called with the lock. False: there is nothing to look into now. `parts`: into ranges, too, which
+ * somebody waits for. A mix at full rate leaves a gap in the whole between any two statuses: to look
+ * into all of them every FINER_MS costs less than handles for each.
  */
 static bool
 find_gap(struct serve_history *h, bool parts, struct gap *g)
@@ -964,9 +964,9 @@ put_head(struct writer *w, const struct serve_history *h, bool complete)
 }
 
 /*
- * The part of the mix in which a range is looked into; NULL: there is none, or the range is known
- * well enough; or not yet, while the whole is not. *waits: it would be, had others not taken all
- * places lately. Called with the lock.
+ * The part of the mix in which a range is looked into. NULL: the range is known well enough, few
+ * points are wanted, or the whole was not looked into yet; or others have taken all places lately:
+ * then *waits. Called with the lock.
  */
 static struct part *
 part_for(struct serve_history *h, const struct serve_range *range, bool *waits)

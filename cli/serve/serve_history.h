@@ -5,11 +5,12 @@
  * The follower notes each status that it reads, and so the newest point is always there. What was
  * before is read by a thread of its own, which begins with the ledger's first and last records and
  * looks into the widest gap first (mix_history.h): the first answer is coarse and soon there, and
- * grows finer. When all is as fine as it is to be, the thread ends its handles and sleeps, until
- * there is a version of the weights, or a request, that it does not know, or a range that somebody
- * asks for in more points than are known of it: into that it looks next. Four such ranges are known
- * at one time, each for ten seconds at least; who finds all places taken gets what is known, and an
- * answer that is not complete. Where it cannot read what the ledger has, clients are told why.
+ * grows finer. When all is as fine as it is to be, the thread ends its handles and sleeps. It wakes
+ * for a version of the weights, or a request, that it does not know; every half minute for the gaps
+ * that a fast mix has left meanwhile; and at once for a range that somebody asks for in more points
+ * than are known of it. Four such ranges are known at one time, each for ten seconds at least; who
+ * finds all places taken gets what is known, and an answer that is not complete. Where the thread
+ * cannot read what the ledger has, clients are told why.
  *
  * Losses come from the follower, too; those of before by looks into the feedback topic at even
  * distances, and are kept as evenly (loss_history.h).

@@ -9,7 +9,7 @@
  *
  * The newest SERVE_REQUESTS_MAX are kept.
  *
- * Thread: any; wanted, read and who from one.
+ * Thread: any; read and who from one, which alone uses the list.
  */
 #ifndef CLI_SERVE_SERVE_REQUESTS_H
 #define CLI_SERVE_SERVE_REQUESTS_H

@@ -57,7 +57,7 @@ struct serve_rules {
 	bool secure;  /* TLS */
 };
 
-/* Of the history: steps [from, to) in so many points at most. */
+/* Of the history: steps [from, to] in so many points at most. */
 struct serve_range {
 	uint64_t from, to, points;
 	uint64_t losses_from; /* losses come later than their steps */

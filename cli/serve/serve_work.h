@@ -40,8 +40,8 @@ struct serve_job {
 };
 
 /*
- * Gives *out, to be ended with serve_work_end() and _close(). Borrows configuration and options until then:
- * `reload` is what the command line says, by which a plan reads the file again.
+ * Gives *out, to be ended with serve_work_end() and _close(). Borrows configuration and options
+ * until then: `reload` is what the command line says, by which a plan reads the file again.
  */
 enum fail_code serve_work_open(struct serve_work **out, const struct config *c,
     const struct options *reload, const char *mix, struct failure *f);
