@@ -104,6 +104,7 @@ status_query_close(struct status_query *q)
 	free(q->seen);
 	free(q->seen_n);
 	free(q->differs);
+	free(q->last.bytes);
 	last_drawn_close(&q->drawn);
 	free(q->other);
 	free(q->report);

@@ -24,7 +24,6 @@ void
 status_records_close(struct status_query *q)
 {
 	clear(q);
-	free(q->last.bytes);
 }
 
 /* Takes off the oldest `n`. */
