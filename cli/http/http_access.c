@@ -4,7 +4,6 @@
 #include <string.h>
 #include <strings.h>
 
-/* An address cannot be made to point elsewhere, as a name can. */
 static bool
 is_address(const char *host)
 {

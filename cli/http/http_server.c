@@ -245,8 +245,9 @@ send_answer(struct http_call *call, struct http_answer *a)
 	if (a->release != NULL && n > HTTP_SMALL_BYTES) {
 		if (http_server_full(s)) {
 			release(a);
-			http_answer_word(a, 503, HTTP_TEXT,
-			    "too many answers are on their way: try again in a second\n");
+			http_answer_word(a, 503, HTTP_JSON,
+			    "{\"error\":\"too many answers are on their way: try again in a "
+			    "second\"}");
 			n = a->part[0].n;
 		} else {
 			call->answer_bytes = n;

@@ -17,7 +17,7 @@
  * wait. When a connection comes and all but HTTP_SPARE are taken, the one whose request has been
  * incomplete for longest is closed: clients that send a byte now and then (slow loris) keep nobody
  * out. While answers of HTTP_ANSWERS_BYTES are on their way to clients that read slowly, another
- * large one is refused (503).
+ * large one is refused (503). What the server refuses by itself is JSON, {"error": sentence}.
  *
  * Thread: open, start and close from one; the handler is called by libmicrohttpd's.
  */
