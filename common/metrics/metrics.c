@@ -175,7 +175,7 @@ static const char page[] =
     "often as the property `statistics.interval.ms` says. libriffle has them only where "
     "that property is set |\n"
     "\n"
-    "So three figures are there twice. `riffle_mix_weights_version`, "
+    "Three figures are there twice. `riffle_mix_weights_version`, "
     "`riffle_domain_owed_sequences` and\n"
     "`riffle_mix_quarantined_sequences` are those of the ledger, for alerts and dashboards.\n"
     "`riffle_mixer_weights_version` and `riffle_mixer_owed_sequences` are those of the "
