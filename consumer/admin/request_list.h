@@ -9,8 +9,9 @@
  *     cancelled   accepted, and an accepted CANCEL names it
  *     refused
  *
- * An id that was sent twice is one request: the first record counts. The control
- * topic is read whole; in the ledger the answers are searched for.
+ * An id that was sent twice is one request: the first record that is kept counts. The control topic
+ * is read whole the first time, and from there on what came since; in the ledger the answers are
+ * searched for.
  *
  * Thread: one.
  */
