@@ -446,6 +446,9 @@ read_versions(
 	if (code == FAIL_NONE) {
 		pthread_mutex_lock(&h->thread.lock);
 		code = keep_versions(h, &read, f);
+		/* What was deleted with the ledger's first records is not looked for again. */
+		if (code == FAIL_NONE && h->version_known < last->version)
+			h->version_known = last->version;
 		pthread_mutex_unlock(&h->thread.lock);
 	}
 	weight_history_close(&read);
