@@ -3,8 +3,8 @@
  *
  * GET /metrics is answered with what `text` gives, in the text format of Prometheus. Nothing else
  * is answered, and nothing can be changed. It listens on loopback unless an address says otherwise.
- * On loopback it wants a Host that is an address or localhost (http_access.h). Elsewhere any name is
- * taken, and a token is needed (endpoint.h), which goes in plain: SERVE-PLAIN says so.
+ * On loopback it wants a Host that is an address or localhost (http_access.h). Elsewhere any name
+ * is taken, and a token is needed (endpoint.h), which goes in plain: SERVE-PLAIN says so.
  *
  * Limits are those of http_server.h.
  *

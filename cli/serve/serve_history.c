@@ -249,8 +249,8 @@ struct gap {
 
 /*
  * Called with the lock. False: there is nothing to look into now. `parts`: into ranges, too, which
- * somebody waits for. A mix at full rate leaves a gap in the whole between any two statuses: to look
- * into all of them every FINER_MS costs less than handles for each.
+ * somebody waits for. A mix at full rate leaves a gap in the whole between any two statuses: to
+ * look into all of them every FINER_MS costs less than handles for each.
  */
 static bool
 find_gap(struct serve_history *h, bool parts, struct gap *g)

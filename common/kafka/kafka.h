@@ -100,9 +100,9 @@ struct kafka_options {
 enum fail_code kafka_check_property(const struct property *p, struct failure *f);
 
 /*
- * FAIL_CONFIG: a librdkafka of this version, as of rd_kafka_version(), is too old (before 2.0.2), or
- * ends processes by errors of its own: from 2.4 to 2.9 where topics are recreated or brokers restart
- * (github.com/confluentinc/librdkafka, issues 4778 and 4907). Pure.
+ * FAIL_CONFIG: a librdkafka of this version, as of rd_kafka_version(), is too old (before 2.0.2),
+ * or ends processes by errors of its own: from 2.4 to 2.9 where topics are recreated or brokers
+ * restart (github.com/confluentinc/librdkafka, issues 4778 and 4907). Pure.
  */
 enum fail_code kafka_check_version(int version, struct failure *f);
 

@@ -29,7 +29,7 @@ struct request {
 	bool following;     /* ledger_log_next() gives what comes behind `last` */
 	struct ledger last; /* at the opening */
 	rd_kafka_resp_err_t failed;
-	/* Of those that were sent last: given to librdkafka; the broker has them; it has them not. */
+	/* Of those that were sent last: given to librdkafka; the broker has them; it has not. */
 	size_t put, delivered, refused;
 	bool without_mixer; /* no mixer ran when the last ones were sent */
 };

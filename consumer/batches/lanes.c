@@ -607,7 +607,7 @@ take(struct lanes *l, uint32_t i, rd_kafka_message_t *m, enum lanes_event *event
 		*event = LANES_LOST;
 		mark(l, i, true, m->offset);
 	} else if (kafka_passing(m->err)) {
-		/* The reader only waits: its timeout, and the watchdog, are what the user hears of. */
+		/* The reader only waits: the user hears of its timeout, and of the watchdog. */
 		*again = true;
 	} else {
 		code = fail_message(l, m, f);

@@ -59,8 +59,9 @@ struct derivation {
 	struct derivation_options o;
 	struct ledger_plan plan;     /* of the record that was taken last */
 	struct lane_mix head;        /* of its lanes' records */
-	uint64_t record_bytes;       /* of a typical sequence record, before the first start; 0: an
-					estimate: fetches are of a block, and bring more where it is high */
+	/* Of a typical sequence record, before the first start; 0: an estimate. Fetches are of a
+	   block, and bring more where it is high. */
+	uint64_t record_bytes;
 	struct feed *feed;           /* NULL: nothing was derived yet */
 	struct assembler *assembler; /* NULL: derivation_start() opens it */
 };

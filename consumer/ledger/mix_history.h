@@ -96,8 +96,8 @@ bool mix_history_part(
     struct mix_history *part, const struct mix_history *h, int64_t from, int64_t to);
 
 /*
- * Whether the mix has had more steps of the part's range since the part was begun than the part has:
- * it stands for the range no longer. A part does not follow the mix.
+ * Whether the mix has had more steps of the part's range since the part was begun than the part
+ * has: it stands for the range no longer. A part does not follow the mix.
  */
 bool mix_history_outgrown(const struct mix_history *part, const struct mix_history *h);
 

@@ -220,7 +220,7 @@ struct status {
 	int64_t next_phase_step; /* of the first phase that is to come; -1: none */
 	char next_phase[NAME_MAX_BYTES + 1];
 	int64_t tokens; /* of all domains */
-	/* The domain whose epoch ends first at the shares in force; -1: none is sealed and drawn. */
+	/* Whose epoch ends first at the shares in force; -1: no domain is sealed and drawn. */
 	int first_end;
 	int64_t first_end_steps;              /* from now on */
 	char headline[STATUS_HEADLINE_BYTES]; /* how all is, in a sentence */

@@ -1,11 +1,10 @@
 /*
- * riffle serve: what of a request is read by riffle itself, and of the address where it listens. The
- * bytes are lines: method, path,
- * Host, Origin, Authorization, Cookie, Content-Type, X-Riffle, then "name=value" of an argument
- * each, and behind an empty line the body of a change. Whatever they say, a verdict is a status
- * with a sentence; without its token or its host nothing is answered, and a change only where all
- * is right. The first line is an address, too: what is taken has a host and a port in range, and its
- * neighbours' ports follow on.
+ * riffle serve: what of a request is read by riffle itself, and of the address where it listens.
+ * The bytes are lines: method, path, Host, Origin, Authorization, Cookie, Content-Type, X-Riffle,
+ * then "name=value" of an argument each, and behind an empty line the body of a change. Whatever
+ * they say, a verdict is a status with a sentence; without its token or its host nothing is
+ * answered, and a change only where all is right. The first line is an address, too: what is taken
+ * has a host and a port in range, and its neighbours' ports follow on.
  */
 #include <string.h>
 
