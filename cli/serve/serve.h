@@ -33,8 +33,8 @@ struct serve_options {
 /*
  * Serves the configuration's mix until a signal comes. `reload`: what the command line says, by
  * which a plan reads the file again. FAIL_USAGE: options that do not go together, an address that
- * is none, a token that is none or missing; FAIL_IO: the address is taken. Where a thread waits for a
- * broker that is silent, it ends the process itself, with the exit code of what it would return.
+ * is none, a token that is none or missing; FAIL_IO: the address is taken. Where a thread waits for
+ * a broker that is silent, it ends the process itself, with the exit code of what it would return.
  */
 enum fail_code serve_run(const struct serve_options *o, const struct config *c,
     const struct options *reload, struct failure *f);

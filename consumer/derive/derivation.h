@@ -57,8 +57,8 @@ struct derivation_options {
 /* A zeroed one with its options set is valid and holds nothing. */
 struct derivation {
 	struct derivation_options o;
-	struct ledger_plan plan;     /* of the record that was taken last */
-	struct lane_mix head;        /* of its lanes' records */
+	struct ledger_plan plan; /* of the record that was taken last */
+	struct lane_mix head;    /* of its lanes' records */
 	/* Of a typical sequence record, before the first start; 0: an estimate. Fetches are of a
 	   block, and bring more where it is high. */
 	uint64_t record_bytes;
