@@ -93,7 +93,7 @@ ask(const struct http_server *s, const char *text)
 {
 	struct sockaddr_in to = {.sin_family = AF_INET,
 	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	    .sin_port = htons((uint16_t)atoi(http_server_port(s)))};
+	    .sin_port = htons((uint16_t)strtoul(http_server_port(s), NULL, 10))};
 	const struct timeval limit = {.tv_sec = 60};
 	int fd = socket(AF_INET, SOCK_STREAM, 0), few = 4096;
 
