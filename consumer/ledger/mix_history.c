@@ -251,6 +251,7 @@ mix_history_add(struct mix_history *h, const struct ledger *l, int64_t offset, i
 		return FAIL_NONE;
 	if (at < h->n && h->point[at].step == l->step_next) {
 		h->point[at].empty_from = smaller(h->point[at].empty_from, offset);
+		h->generation++; /* as in mix_history_looked() */
 		return FAIL_NONE;
 	}
 	if (add_names(h, l, f) != FAIL_NONE)

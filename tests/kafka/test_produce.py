@@ -872,7 +872,7 @@ def test_what_is_wrong_is_said_in_one_sentence(corpus, vocab):
     (corpus.folder / "a.jsonl").write_text(lines(["one"]))
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
     corpus.write()
-    one_sentence(corpus.produce(check=False), 2, f"{corpus.name}.a", "riffle topics", "--create")
+    one_sentence(corpus.produce(check=False), 1, f"{corpus.name}.a", "riffle topics", "--create")
     corpus.create()
     one_sentence(corpus.produce("b", check=False), 2, "no domain b")
     one_sentence(corpus.produce("--lane", "3/2", check=False), 2, "--lane: not a lane")
