@@ -264,10 +264,13 @@ check_topics(const struct produce *p, struct failure *f)
 	if (kafka_open(&admin, &o, f) != FAIL_NONE)
 		return f->code;
 	code = kafka_wait_broker(admin, FIRST_ANSWER_MS, f);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE) {
 		code = topics_check(admin, p->config, use, ASK_TIMEOUT_MS, f);
+		if (code == FAIL_CONFIG || code == FAIL_BROKER)
+			code = explain_missing(p, f);
+	}
 	kafka_close(admin);
-	return code == FAIL_CONFIG || code == FAIL_BROKER ? explain_missing(p, f) : code;
+	return code;
 }
 
 /* ---- one part ---- */
