@@ -260,6 +260,8 @@ def serve(change):
                 return error.code, error.read().decode()
 
         wait_until(lambda: ask("readyz")[0] == 200 or "denied" in ask("api/v1/status")[1], "an answer of the broker")
+        if ask("readyz")[0] == 200:  # requests are read a moment later
+            wait_until(lambda: "not been read yet" not in ask("api/v1/requests")[1], "the requests")
         answers = [ask("api/v1/status"), ask("api/v1/requests"), ask("api/v1/steps/7"), ask("api/v1/history")]
         if change:
             world.withdrawn += 1
