@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <microhttpd.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,7 +35,8 @@ struct http_server {
 	int socket; /* the daemon's once it runs; -1: none */
 	bool six, loopback;
 	struct MHD_Daemon *daemon;
-	char complaint[256]; /* libmicrohttpd's last one, before it runs */
+	pthread_t starter;   /* calls http_server_start() */
+	char complaint[256]; /* libmicrohttpd's last one to that thread: why it does not start */
 	struct connection *oldest, *newest;
 	size_t connections;
 	size_t answers_bytes; /* of large answers on their way */
@@ -420,7 +422,7 @@ take_complaint(void *of, const char *format, va_list list)
 
 	vsnprintf(line, sizeof(line), format, list);
 	line[strcspn(line, "\n")] = '\0';
-	if (s->daemon == NULL)
+	if (pthread_equal(pthread_self(), s->starter)) /* the daemon's own may run already */
 		snprintf(s->complaint, sizeof(s->complaint), "%s", line);
 	log_debug("http: libmicrohttpd=\"%s\"", line);
 }
@@ -509,6 +511,7 @@ http_server_start(struct http_server *s, const struct http_handler *handler, str
 
 	assert(s->daemon == NULL);
 	s->handler = *handler;
+	s->starter = pthread_self();
 	thread_hide_signals(&before); /* its thread takes none (thread.h) */
 	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER,
 	    take_complaint, s, MHD_OPTION_LISTEN_SOCKET, s->socket, MHD_OPTION_CONNECTION_LIMIT,
