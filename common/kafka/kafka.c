@@ -470,7 +470,7 @@ kafka_doubtful(rd_kafka_t *rk)
  *
  *     1. nothing was answered between two of these calls that lie SILENT_MS apart
  *     2. the handle is given bootstrap.servers once more, as its timer would
- *     3. it connects, is told the brokers, and continues with its positions and its group
+ *     3. it connects, learns the brokers, and continues with its positions and its group
  *
  * Where the brokers are only away, or slow, step 2 changes nothing: they are known already.
  */
@@ -479,11 +479,12 @@ kafka_waits(rd_kafka_t *rk)
 {
 	struct kafka_handle *h = rd_kafka_opaque(rk);
 	unsigned answers = atomic_load(&h->answers);
-	int64_t now_ms = clock_ms(), since_ms = atomic_load(&h->silent_ms);
+	int64_t now_ms, since_ms = atomic_load(&h->silent_ms);
 	char text[64];
 
 	if (rd_kafka_version() < KAFKA_FORGETS_FIRST || answers == 0) /* or never had a broker */
 		return;
+	now_ms = clock_ms();
 	if (since_ms == 0 || answers != atomic_load(&h->silent_behind)) {
 		atomic_store(&h->silent_behind, answers);
 		atomic_store(&h->silent_ms, now_ms);
@@ -524,8 +525,11 @@ configure(
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
 	if (o->stats != NULL) /* else librdkafka makes none */
 		rd_kafka_conf_set_stats_cb(conf, on_stats);
-	if (rd_kafka_conf_interceptor_add_on_new(conf, "riffle", on_new, h) !=
-	    RD_KAFKA_RESP_ERR_NO_ERROR)
+	/* Of the other roles only kafka_waits() wants to see answers. */
+	if ((o->role == KAFKA_TRANSACTIONAL || o->role == KAFKA_MEMBER ||
+		rd_kafka_version() >= KAFKA_FORGETS_FIRST) &&
+	    rd_kafka_conf_interceptor_add_on_new(conf, "riffle", on_new, h) !=
+		RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fail_memory(f);
 	code = set_all(conf, o, h->client, f);
 	if (code == FAIL_NONE)
