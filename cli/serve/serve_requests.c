@@ -8,7 +8,7 @@
 #include "cli/request/requests_print.h"
 #include "consumer/admin/request_list.h"
 
-/* What the list follows from: where one differs there is something to read, or to judge anew. */
+/* What the list follows from: where one differs there is something to read, or to judge again. */
 struct seen {
 	int64_t control_end;           /* offset; -1: no topic */
 	int64_t ledger_offset;         /* -1: no record */
@@ -105,23 +105,21 @@ keep(struct serve_requests *r, const struct seen *known, struct serve_text *text
 	serve_text_release(before);
 }
 
+static enum fail_code
+print_list(const void *of, FILE *to, struct failure *f)
+{
+	return requests_print(of, true, to, f);
+}
+
 static struct serve_text *
 print(const struct request_list *l)
 {
 	struct failure f;
-	char *text = NULL;
-	size_t n;
-	FILE *to = open_memstream(&text, &n);
-	enum fail_code code;
+	char *text;
 
-	if (to == NULL)
-		return NULL;
-	code = requests_print(l, true, to, &f);
-	if (fclose(to) != 0 || code != FAIL_NONE) {
-		free(text);
-		return NULL;
-	}
-	return serve_text_make(text, n);
+	return serve_text_print(&text, print_list, l, &f) != FAIL_NONE
+		   ? NULL
+		   : serve_text_make(text, strlen(text));
 }
 
 enum fail_code

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/serve/serve_metrics.h"
+#include "cli/serve/serve_text.h"
 #include "cli/status/status_print.h"
 
 /* ---- a snapshot ---- */
@@ -39,23 +40,20 @@ serve_snapshot_release(struct serve_snapshot *s)
 	free(s);
 }
 
+static enum fail_code
+print_status(const void *of, FILE *to, struct failure *f)
+{
+	return status_print_json(of, to, true, f);
+}
+
 /* As riffle status prints it. */
 static char *
 status_text(const struct status *st)
 {
 	struct failure f;
-	char *text = NULL;
-	size_t n;
-	FILE *to = open_memstream(&text, &n);
-	enum fail_code code;
+	char *text;
 
-	if (to == NULL)
-		return NULL;
-	code = status_print_json(st, to, true, &f);
-	if (fclose(to) != 0 || code != FAIL_NONE) {
-		free(text);
-		return NULL;
-	}
+	(void)serve_text_print(&text, print_status, st, &f);
 	return text;
 }
 

@@ -2,6 +2,28 @@
 
 #include <stdlib.h>
 
+enum fail_code
+serve_text_print(char **out, enum fail_code (*print)(const void *of, FILE *to, struct failure *f),
+    const void *of, struct failure *f)
+{
+	size_t n;
+	FILE *to;
+	enum fail_code code;
+
+	*out = NULL;
+	to = open_memstream(out, &n);
+	if (to == NULL)
+		return fail_memory(f);
+	code = print(of, to, f);
+	if (fclose(to) != 0 && code == FAIL_NONE)
+		code = fail_memory(f);
+	if (code == FAIL_NONE)
+		return FAIL_NONE;
+	free(*out);
+	*out = NULL;
+	return code;
+}
+
 struct serve_text *
 serve_text_make(char *bytes, size_t n)
 {

@@ -1,5 +1,6 @@
 /*
- * serve_text.h -- a text that several clients get: counted by those who use it.
+ * serve_text.h -- texts for clients: printed as a command prints them, and counted by those who use
+ * one.
  *
  * Thread: any.
  */
@@ -8,6 +9,17 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
+#include <stdio.h>
+
+#include "common/base/failure.h"
+
+/*
+ * Gives *out what print(of, to, f) prints to `to`, with an end, to be freed with free(). NULL after
+ * a failure, which is that of `print`, or FAIL_MEMORY.
+ */
+enum fail_code serve_text_print(char **out,
+    enum fail_code (*print)(const void *of, FILE *to, struct failure *f), const void *of,
+    struct failure *f);
 
 struct serve_text {
 	atomic_uint references;

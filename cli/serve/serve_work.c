@@ -13,6 +13,7 @@
 #include "cli/request/request_print.h"
 #include "cli/request/weights_request.h"
 #include "cli/serve/serve_change.h"
+#include "cli/serve/serve_text.h"
 #include "cli/serve/serve_thread.h"
 #include "common/base/json_memory.h"
 #include "common/base/log.h"
@@ -193,9 +194,17 @@ do_weights(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *
 	return code;
 }
 
+struct task {
+	struct serve_work *w;
+	struct serve_job *j;
+};
+
 static enum fail_code
-work(struct serve_work *w, struct serve_job *j, FILE *to, struct failure *f)
+work(const void *of, FILE *to, struct failure *f)
 {
+	struct serve_work *w = ((const struct task *)of)->w;
+	struct serve_job *j = ((const struct task *)of)->j;
+
 	switch (j->route) {
 	case SERVE_STEP: return do_step(w, j, to, f);
 	case SERVE_PLAN: return do_plan(w, j, to, f);
@@ -262,19 +271,13 @@ static void
 run(struct serve_work *w, struct serve_job *j)
 {
 	struct failure f = {0};
-	char *text = NULL;
-	size_t n;
-	FILE *to = open_memstream(&text, &n);
-	enum fail_code code = to == NULL ? fail_memory(&f) : work(w, j, to, &f);
+	char *text;
+	enum fail_code code = serve_text_print(&text, work, &(struct task){w, j}, &f);
 
-	if (to != NULL && fclose(to) != 0)
-		code = fail_memory(&f);
-	if (code == FAIL_NONE) {
+	if (code == FAIL_NONE)
 		answer(j, 200, text);
-		return;
-	}
-	free(text);
-	answer_failure(j, status_of(j, code), f.text);
+	else
+		answer_failure(j, status_of(j, code), f.text);
 }
 
 /* ---- the thread ---- */
