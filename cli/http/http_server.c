@@ -145,7 +145,7 @@ connection_of(struct MHD_Connection *connection)
 	return info == NULL ? NULL : info->socket_context;
 }
 
-/* From here on the client has its time anew. */
+/* The client's time begins here. */
 static void
 renew(struct http_server *s, struct connection *c)
 {

@@ -10,7 +10,7 @@
  * that a fast mix has left meanwhile; and at once for a range that somebody asks for in more points
  * than are known of it. Four such ranges are known at one time, each for ten seconds at least; who
  * finds all places taken gets what is known, and an answer that is not complete. Where the thread
- * cannot read what the ledger has, clients are told why.
+ * cannot read what the ledger has, answers say why.
  *
  * Losses come from the follower, too; those of before by looks into the feedback topic at even
  * distances, and are kept as evenly (loss_history.h).

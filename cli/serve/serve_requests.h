@@ -37,7 +37,7 @@ bool serve_requests_wanted(struct serve_requests *r);
 
 /*
  * `last`, at `offset`: the ledger's last record; NULL: it has none. A right that is missing is no
- * failure: clients are told.
+ * failure: answers say so.
  */
 enum fail_code serve_requests_read(
     struct serve_requests *r, const struct ledger *last, int64_t offset, struct failure *f);

@@ -2,7 +2,7 @@
  * serve_thread.h -- a thread of serve that is asked to end, and is not waited for longer than it
  * may take.
  *
- * Each of the threads waits for brokers, which can take minutes: a process that is told to
+ * Each of the threads waits for brokers, which can take minutes: a process that is asked to
  * end then goes without it. Its lock and its condition are its owner's, too.
  *
  * Thread: open and close from one; the rest as each function says.

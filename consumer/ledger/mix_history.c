@@ -282,11 +282,11 @@ larger(int64_t a, int64_t b)
 }
 
 /*
- * The widest gap within steps [low, high] that is wider than one of `fine` parts of them. `anew`:
- * also where this history has looked, or had no room.
+ * The widest gap within steps [low, high] that is wider than one of `fine` parts of them.
+ * `looked`: also where this history has looked, or had no room.
  */
 static bool
-widest(const struct mix_history *h, int64_t low, int64_t high, int64_t fine, bool anew,
+widest(const struct mix_history *h, int64_t low, int64_t high, int64_t fine, bool looked,
     int64_t *from, int64_t *to)
 {
 	int64_t most = 0, whole;
@@ -299,11 +299,11 @@ widest(const struct mix_history *h, int64_t low, int64_t high, int64_t fine, boo
 	for (size_t i = 1; i < h->n; i++) {
 		const struct mix_history_point *a = &h->point[i - 1], *b = &h->point[i];
 		int64_t wide = smaller(b->step, high) - larger(a->step, low);
-		int64_t end = anew ? b->offset : b->empty_from;
+		int64_t end = looked ? b->offset : b->empty_from;
 
 		/* One offset in between is the marker of the transaction's end. */
 		if (wide <= most || wide <= whole / fine || end - a->offset <= 2 ||
-		    (!anew && b->step - a->step <= h->spacing))
+		    (!looked && b->step - a->step <= h->spacing))
 			continue;
 		most = wide;
 		*from = a->offset + 1;

@@ -120,7 +120,7 @@ struct status_run {
 	uint64_t step_ahead;            /* the lane that is furthest */
 	size_t lane;                    /* one that is at `step` */
 	uint64_t lag_steps;             /* published, not read: the mixer's lead over it */
-	bool waited_for;                /* a mixer runs, and publishes nothing before it goes on */
+	bool waited_for;                /* a mixer runs, and publishes nothing until it commits */
 	char bad[STATUS_PROBLEM_BYTES]; /* why its commits cannot be read as steps; else "" */
 };
 

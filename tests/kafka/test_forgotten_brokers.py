@@ -1,5 +1,5 @@
 """Metadata that name no broker, as now and then in a rolling restart: librdkafka from 2.13 on then forgets every broker and
-connects to none again (its issue 5301). All that runs for long must go on."""
+connects to none again (its issue 5301). All that runs for long must continue."""
 
 import pytest
 
