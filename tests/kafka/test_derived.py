@@ -172,8 +172,9 @@ def test_a_reader_fetches_little_more_than_the_blocks_of_its_steps(riffle, large
                "--world", 8, "--rank", 3, "--format", "none")
     finally:
         proxy.close()
-    # Each block is read once, and nothing behind the end; each fetch has a quarter of a MiB of neighbours.
-    assert proxy.answered_bytes < 1.5 * stored, (proxy.answered_bytes, stored)
+    # Each block is read once, and nothing behind the end; a fetch has a quarter of a MiB of neighbours, and more
+    # where it is late.
+    assert proxy.answered_bytes < 1.8 * stored, (proxy.answered_bytes, stored)
 
 
 def test_what_a_reader_keeps_of_domains_is_bounded_by_ahead_bytes(large, package, unique, bootstrap):

@@ -212,23 +212,24 @@ def test_delete_asks_for_yes_where_there_is_no_terminal(riffle, config, unique):
     riffle("topics", "-c", path, "--delete", "--yes")  # nothing is left: that is no failure
 
 
-def test_delete_beside_mixes_that_others_delete(riffle, config, unique):
+def test_delete_beside_mixes_that_others_delete(riffle, config, unique, tmp_path):
     def others(k):
         def of_others(c):
             c["corpus"] = f"{unique}c{k}"
             c["domains"] = {"d": {"train": ["d.jsonl"]}}
             c["mix"] |= {"name": f"{unique}m{k}", "weights": {"d": 1}}
         return config(of_others, f"others{k}.yml")
-    loop = ('for i in 1 2 3 4 5 6 7 8; do "$1" topics -c "$2" --create '
+    loop = ('for i in 1 2 3 4 5 6; do "$1" topics -c "$2" --create '
             '&& "$1" topics -c "$2" --delete --mix --yes || exit; done')
-    loops = [subprocess.Popen(["sh", "-c", loop, "sh", riffle.path, others(k)],
-                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-             for k in range(8)]
+    said = [tmp_path / f"others{k}.log" for k in range(5)]
+    loops = [subprocess.Popen(["sh", "-c", loop, "sh", riffle.path, others(k)], stdout=out, stderr=out)
+             for k, out in enumerate(path.open("w") for path in said)]
     ours = config(lambda c: c.pop("mix"))
     answers = []
     while any(p.poll() is None for p in loops):
         answers.append(riffle("topics", "-c", ours, "--delete", "--yes", check=False))
-    assert [p.wait() for p in loops] == [0] * len(loops)
+    for process, log in zip(loops, said):
+        assert process.wait() == 0, log.read_text()
     assert [a.stderr for a in answers if a.returncode] == []
 
 
