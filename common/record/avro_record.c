@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/record/avro_walk.h"
+#include "common/record/wire.h"
 
 enum { HASH_BYTES = 8 };
 
@@ -253,178 +254,212 @@ avro_record_encode(enum schema_record record, const struct avro_table *t, const 
 	return FAIL_NONE;
 }
 
-/* ---- bytes into a value of avro-c, and into a struct ---- */
+/*
+ * ---- bytes into a struct ----
+ *
+ * avro_walk() has been over the bytes: each length and count fits, and no number is out of range of
+ * its type. What can still be wrong is what the table says.
+ */
 
-static enum fail_code get_record(
-    const struct avro_table *t, const avro_value_t *from, void *to, struct failure *f);
+static enum fail_code read_record(struct wire_reader *r, avro_schema_t schema,
+    const struct avro_table *t, void *to, struct failure *f);
 
 static enum fail_code
-get_text(const avro_value_t *from, void *at, struct failure *f)
+read_text(struct wire_reader *r, void *at, struct failure *f)
 {
-	const char *text = NULL;
-	size_t size_bytes = 0;
+	struct text_view text = wire_text(r);
 	char *copy;
-	int rc = avro_value_get_string(from, &text, &size_bytes);
 
-	if (rc != 0)
-		return fail_avro(rc, "reading a string", f);
-	if (memchr(text, '\0', size_bytes) != text + size_bytes - 1)
+	if (text.n > 0 && memchr(text.bytes, '\0', text.n) != NULL)
 		return fail(f, FAIL_DATA, "a string with a NUL byte in it");
-	copy = strdup(text);
+	copy = malloc(text.n + 1);
 	if (copy == NULL)
 		return fail_memory(f);
-	*(char **)at = copy;
+	if (text.n > 0)
+		memcpy(copy, text.bytes, text.n);
+	copy[text.n] = '\0';
+	memcpy(at, &copy, sizeof(copy));
 	return FAIL_NONE;
 }
 
+/* Room for `more` items behind the `n` that there are; the struct has them at once. */
 static enum fail_code
-get_list(const struct avro_field *field, const avro_value_t *from, void *to, struct failure *f)
+add_items(const struct avro_field *field, void *to, size_t n, size_t more, struct failure *f)
 {
+	size_t size_bytes = field->items->size_bytes;
 	char *items;
-	size_t n = 0;
-	int rc = avro_value_get_size(from, &n);
 
-	if (rc != 0)
-		return fail_avro(rc, "counting items", f);
-	if (n > field->items_max)
-		return fail(f, FAIL_DATA, "%zu items are more than %zu", n, field->items_max);
-	if (n == 0)
-		return FAIL_NONE;
-	items = calloc(n, field->items->size_bytes);
+	if (more > field->items_max - n)
+		return fail(
+		    f, FAIL_DATA, "%zu items are more than %zu", n + more, field->items_max);
+	memcpy(&items, (char *)to + field->at, sizeof(items));
+	items = realloc(items, (n + more) * size_bytes);
 	if (items == NULL)
 		return fail_memory(f);
+	memset(items + n * size_bytes, 0, more * size_bytes);
+	n += more;
 	memcpy((char *)to + field->at, &items, sizeof(items));
 	memcpy((char *)to + field->count_at, &n, sizeof(n));
-	for (size_t i = 0; i < n; i++) {
-		avro_value_t item;
+	return FAIL_NONE;
+}
 
-		rc = avro_value_get_by_index(from, i, &item, NULL);
-		if (rc != 0)
-			return fail_avro(rc, "reading an item", f);
-		if (get_record(field->items, &item, items + i * field->items->size_bytes, f) !=
-		    FAIL_NONE)
-			return fail_within(f, "item %zu", i);
+static enum fail_code
+read_list(struct wire_reader *r, avro_schema_t schema, const struct avro_field *field, void *to,
+    struct failure *f)
+{
+	avro_schema_t item = avro_schema_array_items(schema);
+	size_t n = 0, more;
+	char *items;
+
+	while ((more = wire_block(r)) > 0) {
+		if (add_items(field, to, n, more, f) != FAIL_NONE)
+			return f->code;
+		memcpy(&items, (char *)to + field->at, sizeof(items));
+		for (; more > 0; more--, n++)
+			if (read_record(r, item, field->items, items + n * field->items->size_bytes,
+				f) != FAIL_NONE)
+				return fail_within(f, "item %zu", n);
 	}
 	return FAIL_NONE;
 }
 
-static int
-get_hash(const avro_value_t *from, void *at)
+/* The type that a schema has for a row; they differ where a table is of another record. */
+static avro_type_t
+type_of(enum avro_field_kind kind)
 {
-	const void *bytes = NULL;
-	size_t size_bytes = 0;
-	uint64_t hash = 0;
-	int rc = avro_value_get_fixed(from, &bytes, &size_bytes);
-
-	if (rc != 0 || size_bytes != HASH_BYTES)
-		return rc != 0 ? rc : EINVAL;
-	for (unsigned i = 0; i < HASH_BYTES; i++)
-		hash |= (uint64_t)((const uint8_t *)bytes)[i] << (8 * i);
-	memcpy(at, &hash, sizeof(hash));
-	return 0;
+	switch (kind) {
+	case AVRO_FIELD_LONG:
+	case AVRO_FIELD_BITS: return AVRO_INT64;
+	case AVRO_FIELD_HASH: return AVRO_FIXED;
+	case AVRO_FIELD_INT: return AVRO_INT32;
+	case AVRO_FIELD_ENUM: return AVRO_ENUM;
+	case AVRO_FIELD_DOUBLE:
+	case AVRO_FIELD_ANY: return AVRO_DOUBLE;
+	case AVRO_FIELD_BOOLEAN: return AVRO_BOOLEAN;
+	case AVRO_FIELD_TEXT: return AVRO_STRING;
+	case AVRO_FIELD_LIST: return AVRO_ARRAY;
+	}
+	abort(); /* no other kind is in a table */
 }
 
-/* Numbers; *in_range says whether the row allows it. */
-static int
-get_number(const struct avro_field *field, const avro_value_t *from, void *at, bool *in_range)
+/* Numbers; returns whether the row allows it. */
+static bool
+read_number(struct wire_reader *r, const struct avro_field *field, void *at)
 {
-	int64_t number = 0;
-	int32_t small = 0;
-	double real = 0;
-	int flag = 0, rc = EINVAL;
+	int64_t number;
+	int32_t small;
+	uint64_t hash;
+	double real;
 
-	if (field->kind == AVRO_FIELD_LONG || field->kind == AVRO_FIELD_BITS) {
-		rc = avro_value_get_long(from, &number);
-		*in_range = field->kind == AVRO_FIELD_BITS || number >= field->min;
+	switch (field->kind) {
+	case AVRO_FIELD_LONG:
+	case AVRO_FIELD_BITS:
+		number = wire_long(r);
 		memcpy(at, &number, sizeof(number));
-	} else if (field->kind == AVRO_FIELD_INT) {
-		rc = avro_value_get_int(from, &small);
-		*in_range = small >= field->min;
+		return field->kind == AVRO_FIELD_BITS || number >= field->min;
+	case AVRO_FIELD_INT:
+	case AVRO_FIELD_ENUM: /* the walk has checked that there is such a symbol */
+		small = (int32_t)wire_long(r);
 		memcpy(at, &small, sizeof(small));
-	} else if (field->kind == AVRO_FIELD_ENUM) {
-		rc = avro_value_get_enum(from, &small); /* the walk has checked it */
-		memcpy(at, &small, sizeof(small));
-	} else if (field->kind == AVRO_FIELD_DOUBLE || field->kind == AVRO_FIELD_ANY) {
-		rc = avro_value_get_double(from, &real);
-		*in_range = field->kind == AVRO_FIELD_ANY || isfinite(real);
+		return field->kind == AVRO_FIELD_ENUM || small >= field->min;
+	case AVRO_FIELD_DOUBLE:
+	case AVRO_FIELD_ANY:
+		real = wire_double(r);
 		memcpy(at, &real, sizeof(real));
-	} else if (field->kind == AVRO_FIELD_BOOLEAN) {
-		rc = avro_value_get_boolean(from, &flag);
-		*(bool *)at = flag != 0;
-	} else if (field->kind == AVRO_FIELD_HASH) {
-		rc = get_hash(from, at);
+		return field->kind == AVRO_FIELD_ANY || isfinite(real);
+	case AVRO_FIELD_BOOLEAN: *(bool *)at = wire_boolean(r); return true;
+	case AVRO_FIELD_HASH:
+		hash = wire_hash(r);
+		memcpy(at, &hash, sizeof(hash));
+		return true;
+	case AVRO_FIELD_TEXT:
+	case AVRO_FIELD_LIST: break;
 	}
-	return rc;
+	abort(); /* no number */
 }
 
 static enum fail_code
-get_field(const struct avro_field *field, const avro_value_t *from, void *to, struct failure *f)
+read_field(struct wire_reader *r, avro_schema_t schema, const struct avro_field *field, void *to,
+    struct failure *f)
 {
 	void *at = (char *)to + field->at;
-	bool in_range = true;
-	int rc;
 
+	if (is_avro_link(schema)) /* a type that was named before */
+		schema = avro_schema_link_target(schema);
+	if (avro_typeof(schema) != type_of(field->kind) ||
+	    (field->kind == AVRO_FIELD_HASH && avro_schema_fixed_size(schema) != HASH_BYTES))
+		return fail(f, FAIL_DATA, "of another type than was expected");
 	if (field->kind == AVRO_FIELD_LIST)
-		return get_list(field, from, to, f);
+		return read_list(r, schema, field, to, f);
 	if (field->kind == AVRO_FIELD_TEXT)
-		return get_text(from, at, f);
-	rc = get_number(field, from, at, &in_range);
-	if (rc != 0)
-		return fail_avro(rc, "reading a number", f);
-	if (!in_range)
+		return read_text(r, at, f);
+	if (!read_number(r, field, at))
 		return fail(f, FAIL_DATA, "a number out of range");
 	return FAIL_NONE;
 }
 
-/*
- * Fills a zeroed struct; after a failure the caller clears it. A field that the value does not
- * have, because an earlier schema wrote it, keeps zero, or its default.
- */
-static enum fail_code
-get_record(const struct avro_table *t, const avro_value_t *from, void *to, struct failure *f)
+/* The row of a name. Rows have mostly the schema's order: the next one is looked at first. */
+static const struct avro_field *
+row_of(const struct avro_table *t, const char *name, size_t *next)
 {
 	for (size_t i = 0; i < t->fields_n; i++) {
-		const struct avro_field *field = &t->field[i];
-		avro_value_t value = *from;
+		size_t at = (*next + i) % t->fields_n;
 
-		if (field->name == NULL) {
-			if (get_field(field, &value, to, f) != FAIL_NONE)
-				return f->code;
-		} else if (avro_value_get_by_name(from, field->name, &value, NULL) == 0) {
-			if (get_field(field, &value, to, f) != FAIL_NONE)
-				return fail_within(f, "%s", field->name);
-		} else if (field->kind == AVRO_FIELD_DOUBLE || field->kind == AVRO_FIELD_ANY) {
-			memcpy((char *)to + field->at, &field->default_value,
-			    sizeof(field->default_value));
-		}
+		if (strcmp(t->field[at].name, name) != 0)
+			continue;
+		*next = at + 1;
+		return &t->field[at];
+	}
+	return NULL;
+}
+
+/*
+ * Fills a zeroed struct; after a failure the caller clears it. A field that the schema does not
+ * have, because it is an earlier one, keeps zero, or its default; one that the table does not have
+ * is passed over.
+ */
+static enum fail_code
+read_record(struct wire_reader *r, avro_schema_t schema, const struct avro_table *t, void *to,
+    struct failure *f)
+{
+	size_t fields, next = 0;
+
+	if (t->field[0].name == NULL)
+		return read_field(r, schema, &t->field[0], to, f);
+	if (is_avro_link(schema))
+		schema = avro_schema_link_target(schema);
+	if (avro_typeof(schema) != AVRO_RECORD)
+		return fail(f, FAIL_DATA, "of another type than was expected");
+	for (size_t i = 0; i < t->fields_n; i++)
+		if (t->field[i].kind == AVRO_FIELD_DOUBLE || t->field[i].kind == AVRO_FIELD_ANY)
+			memcpy((char *)to + t->field[i].at, &t->field[i].default_value,
+			    sizeof(t->field[i].default_value));
+	fields = avro_schema_record_size(schema);
+	for (int i = 0; i < (int)fields; i++) {
+		avro_schema_t of = avro_schema_record_field_get_by_index(schema, i);
+		const char *name = avro_schema_record_field_name(schema, i);
+		const struct avro_field *row = row_of(t, name, &next);
+
+		if ((row == NULL ? avro_walk_over(r, of, f) : read_field(r, of, row, to, f)) !=
+		    FAIL_NONE)
+			return fail_within(f, "%s", name);
 	}
 	return FAIL_NONE;
 }
 
 /* The lock is held; *out is zeroed. After a failure it is zeroed again. */
 static enum fail_code
-decode_body(const struct avro_class *c, const struct avro_table *t, void *out, const uint8_t *body,
+decode_body(avro_schema_t schema, const struct avro_table *t, void *out, const uint8_t *body,
     size_t n, struct failure *f)
 {
-	avro_value_t value;
-	avro_reader_t reader;
-	enum fail_code code = avro_walk(c->schema, body, n, f);
-	int rc;
+	struct wire_reader r;
+	enum fail_code code = avro_walk(schema, body, n, f);
 
 	if (code != FAIL_NONE)
 		return code;
-	rc = avro_generic_value_new(c->iface, &value);
-	if (rc != 0)
-		return fail_avro(rc, "making a record", f);
-	reader = avro_reader_memory((const char *)body, (int64_t)n);
-	if (reader == NULL) {
-		avro_value_decref(&value);
-		return fail_memory(f);
-	}
-	rc = avro_value_read(reader, &value);
-	code = rc == 0 ? get_record(t, &value, out, f) : fail_avro(rc, "decoding", f);
-	avro_reader_free(reader);
-	avro_value_decref(&value);
+	wire_reader_init(&r, body, n);
+	code = read_record(&r, schema, t, out, f);
+	assert(code != FAIL_NONE || (r.bad == NULL && r.at == r.end));
 	if (code != FAIL_NONE)
 		avro_record_clear(t, out);
 	return code;
@@ -448,7 +483,7 @@ avro_record_decode(enum schema_record record, const struct avro_table *t, void *
 	pthread_mutex_lock(&avro_lock);
 	code = class_of(&c, text, f);
 	if (code == FAIL_NONE)
-		code = decode_body(c, t, out, bytes, n, f);
+		code = decode_body(c->schema, t, out, bytes, n, f);
 	pthread_mutex_unlock(&avro_lock);
 	if (code != FAIL_NONE)
 		return fail_within(f, "record of kind %s", schema_name[record]);
@@ -468,7 +503,7 @@ avro_record_decode_with(const char *schema, const struct avro_table *t, void *ou
 	pthread_mutex_lock(&avro_lock);
 	code = class_open(&c, schema, f);
 	if (code == FAIL_NONE) {
-		code = decode_body(&c, t, out, body, n, f);
+		code = decode_body(c.schema, t, out, body, n, f);
 		class_close(&c);
 	}
 	pthread_mutex_unlock(&avro_lock);

@@ -12,8 +12,9 @@
  *     static const struct avro_table run_table = AVRO_TABLE(run_fields, struct run);
  *
  * Thread: any; avro-c is entered by one at a time (its builds differ in what they protect). A
- * failed allocation of ours is FAIL_MEMORY; avro-c 1.11 itself does not survive each of its own,
- * one reason more why the hot records, all that a trainer needs, do without it.
+ * failed allocation of ours is FAIL_MEMORY; avro-c 1.11, which parses the schemas and writes the
+ * records, does not survive each of its own: one reason more why the hot records, all that a
+ * trainer needs, do without it.
  */
 #ifndef COMMON_RECORD_AVRO_RECORD_H
 #define COMMON_RECORD_AVRO_RECORD_H
@@ -96,8 +97,8 @@ enum fail_code avro_record_encode(enum schema_record record, const struct avro_t
     const void *from, uint8_t **bytes, size_t *n, struct failure *f);
 
 /*
- * Fills *out, which the caller ends with avro_record_clear(). Walks the bytes before avro-c sees
- * them. FAIL_DATA names the field; *out is then zeroed.
+ * Fills *out, which the caller ends with avro_record_clear(). Walks the bytes before it makes
+ * anything of them. FAIL_DATA names the field; *out is then zeroed.
  */
 enum fail_code avro_record_decode(enum schema_record record, const struct avro_table *t, void *out,
     const uint8_t *bytes, size_t n, struct failure *f);

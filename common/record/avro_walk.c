@@ -2,8 +2,6 @@
 
 #include <assert.h>
 
-#include "common/record/wire.h"
-
 /*
  * One walk. It goes along the schema and the bytes at once, as Avro's encoding has no tags: only
  * the schema tells what the next bytes are.
@@ -14,7 +12,7 @@
  *                  bytes alone decide how deep the walk recurses
  */
 struct walk {
-	struct wire_reader r;
+	struct wire_reader *r;
 	size_t items_left;
 	unsigned depth;
 	struct failure *f;
@@ -26,9 +24,9 @@ static enum fail_code walk_value(struct walk *w, avro_schema_t schema);
 static enum fail_code
 checked(struct walk *w)
 {
-	if (w->r.bad == NULL)
+	if (w->r->bad == NULL)
 		return FAIL_NONE;
-	return fail(w->f, FAIL_DATA, "%s at byte %zu", w->r.bad, (size_t)(w->r.at - w->r.start));
+	return fail(w->f, FAIL_DATA, "%s at byte %zu", w->r->bad, (size_t)(w->r->at - w->r->start));
 }
 
 static enum fail_code
@@ -55,14 +53,14 @@ walk_items(struct walk *w, avro_schema_t item, bool keyed)
 {
 	size_t number = 0, n;
 
-	for (size_t items; (items = wire_block(&w->r)) > 0;) {
+	for (size_t items; (items = wire_block(w->r)) > 0;) {
 		if (items > w->items_left)
 			return fail(w->f, FAIL_DATA, "more than %d items in one record",
 			    AVRO_WALK_ITEMS_MAX);
 		w->items_left -= items;
 		for (size_t i = 0; i < items; i++, number++) {
 			if (keyed)
-				(void)wire_bytes(&w->r, &n);
+				(void)wire_bytes(w->r, &n);
 			if (walk_value(w, item) != FAIL_NONE)
 				return fail_within(w->f, "item %zu", number);
 		}
@@ -76,8 +74,8 @@ walk_union(struct walk *w, avro_schema_t schema)
 {
 	int64_t branches = (int64_t)avro_schema_union_size(schema), branch;
 
-	branch = wire_ranged(&w->r, 0, branches - 1);
-	if (w->r.bad != NULL)
+	branch = wire_ranged(w->r, 0, branches - 1);
+	if (w->r->bad != NULL)
 		return checked(w);
 	return walk_value(w, avro_schema_union_branch(schema, (int)branch));
 }
@@ -102,16 +100,16 @@ walk_typed(struct walk *w, avro_schema_t schema)
 
 	switch (avro_typeof(schema)) {
 	case AVRO_STRING:
-	case AVRO_BYTES: (void)wire_bytes(&w->r, &n); break;
-	case AVRO_INT32: (void)wire_ranged(&w->r, INT32_MIN, INT32_MAX); break;
-	case AVRO_INT64: (void)wire_long(&w->r); break;
-	case AVRO_FLOAT: skip_fixed(&w->r, 4); break;
-	case AVRO_DOUBLE: skip_fixed(&w->r, 8); break;
-	case AVRO_BOOLEAN: (void)wire_boolean(&w->r); break;
+	case AVRO_BYTES: (void)wire_bytes(w->r, &n); break;
+	case AVRO_INT32: (void)wire_ranged(w->r, INT32_MIN, INT32_MAX); break;
+	case AVRO_INT64: (void)wire_long(w->r); break;
+	case AVRO_FLOAT: skip_fixed(w->r, 4); break;
+	case AVRO_DOUBLE: skip_fixed(w->r, 8); break;
+	case AVRO_BOOLEAN: (void)wire_boolean(w->r); break;
 	case AVRO_NULL: break;
-	case AVRO_FIXED: skip_fixed(&w->r, avro_schema_fixed_size(schema)); break;
+	case AVRO_FIXED: skip_fixed(w->r, avro_schema_fixed_size(schema)); break;
 	case AVRO_ENUM:
-		(void)wire_ranged(&w->r, 0, avro_schema_enum_number_of_symbols(schema) - 1);
+		(void)wire_ranged(w->r, 0, avro_schema_enum_number_of_symbols(schema) - 1);
 		break;
 	case AVRO_RECORD: return walk_record(w, schema);
 	case AVRO_ARRAY: return walk_items(w, avro_schema_array_items(schema), false);
@@ -137,16 +135,24 @@ walk_value(struct walk *w, avro_schema_t schema)
 }
 
 enum fail_code
-avro_walk(avro_schema_t schema, const uint8_t *bytes, size_t n, struct failure *f)
+avro_walk_over(struct wire_reader *r, avro_schema_t schema, struct failure *f)
 {
-	struct walk w = {.items_left = AVRO_WALK_ITEMS_MAX, .f = f};
+	struct walk w = {.r = r, .items_left = AVRO_WALK_ITEMS_MAX, .f = f};
 	enum fail_code code;
 
 	assert(schema != NULL);
-	wire_reader_init(&w.r, bytes, n);
 	code = walk_value(&w, schema);
 	assert(w.depth == 0);
-	if (code == FAIL_NONE)
-		code = wire_reader_check(&w.r, true, "after the last field", f);
 	return code;
+}
+
+enum fail_code
+avro_walk(avro_schema_t schema, const uint8_t *bytes, size_t n, struct failure *f)
+{
+	struct wire_reader r;
+
+	wire_reader_init(&r, bytes, n);
+	if (avro_walk_over(&r, schema, f) != FAIL_NONE)
+		return f->code;
+	return wire_reader_check(&r, true, "after the last field", f);
 }

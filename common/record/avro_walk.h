@@ -1,9 +1,9 @@
 /*
- * avro_walk.h -- checks that bytes are one value of a schema, before avro-c reads them.
+ * avro_walk.h -- checks that bytes are one value of a schema, before anything is made of them.
  *
- * avro-c 1.11 trusts what it reads: it allocates by the claimed length, spins over huge counts of
- * items without bytes, and leaks where a string is truncated. This walk visits every length, count
- * and index with a bounded reader and allocates nothing.
+ * The walk visits every length, count and index with a bounded reader and allocates nothing: a
+ * claimed length costs no memory, a huge count of items without bytes no time. avro-c 1.11 trusts
+ * what it reads, and so it is asked for schemas and to write, not to read.
  */
 #ifndef COMMON_RECORD_AVRO_WALK_H
 #define COMMON_RECORD_AVRO_WALK_H
@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/record/wire.h"
 
 enum {
 	AVRO_WALK_ITEMS_MAX = 1 << 20, /* items of all arrays and maps of a value */
@@ -24,5 +25,8 @@ enum {
  * why not: "domains: item 3: name: a negative length at byte 45".
  */
 enum fail_code avro_walk(avro_schema_t schema, const uint8_t *bytes, size_t n, struct failure *f);
+
+/* The same for the next value of a reader, which then stands behind it. */
+enum fail_code avro_walk_over(struct wire_reader *r, avro_schema_t schema, struct failure *f);
 
 #endif

@@ -17,7 +17,7 @@
  *     lane_map        which partition holds which lane
  *     arrivals        Arrivals: in which order a live domain's files were read
  *     avro_record     cold records: a struct and an Avro record, tied together by a table
- *     avro_walk       checks that bytes are one value of a schema, before avro-c reads them
+ *     avro_walk       checks that bytes are one value of a schema, before they are read
  *     avro_compare    where two structs of one table differ first
  *     ledger          Ledger: all that a mix has decided, after a step
  *     control         Control: a request to a running mix
@@ -28,8 +28,8 @@
  *
  *     hot    sequence, batch, arrivals    by hand over wire.h: no allocation on decode; a decoded
  *                                         struct borrows from the bytes that it came from
- *     cold   ledger, control, feedback    by a table over avro_record.h and avro-c: the struct
- *                                         owns its memory; earlier schemas are read by name
+ *     cold   ledger, control, feedback    by a table over avro_record.h: the struct owns its
+ *                                         memory; earlier schemas are read by name
  *
  * Both trust no byte: what is read may be damaged, cut off, or written by another program.
  */
