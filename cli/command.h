@@ -19,7 +19,8 @@
  *     options         a command's description and its options, parsed
  *     options_config  the configuration that the options name, opened
  *     options_help    riffle NAME --help
- *     json_print      JSON to a stream
+ *     json_print      a JSON value to a stream
+ *     json_writer     JSON as it is written, where it is large and often made
  *     signals         SIGINT and SIGTERM as the request to stop
  *     cmd_export      riffle export: a domain's set as token files
  *     cmd_replay      riffle replay: derives published steps and compares

@@ -56,8 +56,8 @@ spare_memory(void)
 {
 #ifdef M_ARENA_MAX
 	(void)mallopt(M_ARENA_MAX, 2);
-	(void)mallopt(M_MMAP_THRESHOLD, 64 << 10);
-	(void)mallopt(M_TRIM_THRESHOLD, 64 << 10);
+	(void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	(void)mallopt(M_TRIM_THRESHOLD, 2 << 20);
 #endif
 }
 

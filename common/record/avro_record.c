@@ -278,7 +278,7 @@ read_text(struct wire_reader *r, void *at, struct failure *f)
 	if (text.n > 0)
 		memcpy(copy, text.bytes, text.n);
 	copy[text.n] = '\0';
-	memcpy(at, &copy, sizeof(copy));
+	*(char **)at = copy;
 	return FAIL_NONE;
 }
 

@@ -1,0 +1,137 @@
+#include "cli/json_writer.h"
+
+#include <jansson.h>
+#include <math.h>
+
+#include "tests/unit/memory.h"
+#include "tests/unit/test.h"
+
+static void
+write_all(struct json_writer *w)
+{
+	json_writer_begin(w, NULL, '{');
+	json_writer_begin(w, "empty", '[');
+	json_writer_end(w, ']');
+	json_writer_integer(w, "least", INT64_MIN);
+	json_writer_integer(w, "zero", 0);
+	json_writer_begin(w, "list", '[');
+	json_writer_integer(w, NULL, INT64_MAX);
+	json_writer_boolean(w, NULL, true);
+	json_writer_boolean(w, NULL, false);
+	json_writer_null(w, NULL);
+	json_writer_begin(w, NULL, '{');
+	json_writer_end(w, '}');
+	json_writer_end(w, ']');
+	json_writer_double(w, "tenth", 0.1);
+	json_writer_double(w, "whole", 3);
+	json_writer_double(w, "no number", (double)NAN);
+	json_writer_text(w, "text", "a \"b\" \\ \n \x01 \xc3\xa9");
+	json_writer_text(w, "none", NULL);
+	json_writer_text(w, "bytes", "\xff");
+	json_writer_key(w, "k\"ey");
+	json_writer_begin(w, NULL, '[');
+	json_writer_float(w, NULL, 0.25F);
+	json_writer_float(w, NULL, 0.25F);
+	json_writer_float(w, NULL, -1.5F);
+	json_writer_end(w, ']');
+	json_writer_end(w, '}');
+}
+
+static void
+test_the_text_is_that_of_jansson(void **unused)
+{
+	for (int compact = 0; compact < 2; compact++) {
+		struct json_writer w = {.compact = compact == 1};
+		char *text, *again;
+		json_t *value;
+		size_t n;
+		struct failure f;
+
+		(void)unused;
+		write_all(&w);
+		assert_int_equal(json_writer_take(&w, &text, &n, &f), FAIL_NONE);
+		assert_int_equal(n, strlen(text));
+		assert_int_equal(text[n - 1], '\n');
+		text[n - 1] = '\0';
+		value = json_loads(text, 0, NULL);
+		assert_non_null(value);
+		again = json_dumps(
+		    value, JSON_PRESERVE_ORDER | (compact ? JSON_COMPACT : JSON_INDENT(2)));
+		assert_non_null(again);
+		assert_string_equal(text, again);
+		assert_string_equal(json_string_value(json_object_get(value, "text")),
+		    "a \"b\" \\ \n \x01 \xc3\xa9");
+		assert_string_equal(
+		    json_string_value(json_object_get(value, "bytes")), "(not UTF-8)");
+		assert_true(json_is_null(json_object_get(value, "no number")));
+		assert_true(json_is_real(json_object_get(value, "whole")));
+		assert_int_equal(
+		    json_integer_value(json_object_get(value, "least")), (json_int_t)INT64_MIN);
+		json_decref(value);
+		free(again);
+		free(text);
+	}
+}
+
+static void
+test_a_double_is_read_back_to_its_last_bit(void **unused)
+{
+	static const double value[] = {
+	    1.0 / 3, 2.5e-7, 1e300, 5e-324, -0.0, 123456789012345680.0, 6.02214076e23};
+	struct json_writer w = {.compact = true};
+	char *text;
+	json_t *list;
+	size_t n;
+	struct failure f;
+
+	(void)unused;
+	json_writer_begin(&w, NULL, '[');
+	for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++)
+		json_writer_double(&w, NULL, value[i]);
+	json_writer_end(&w, ']');
+	assert_int_equal(json_writer_take(&w, &text, &n, &f), FAIL_NONE);
+	list = json_loads(text, 0, NULL);
+	assert_non_null(list);
+	for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+		double read = json_real_value(json_array_get(list, i));
+
+		assert_memory_equal(&read, &value[i], sizeof(read));
+	}
+	json_decref(list);
+	free(text);
+}
+
+static enum fail_code
+write_and_take(uint64_t *gave, struct failure *f)
+{
+	struct json_writer w = {.compact = true};
+	char *text;
+	size_t n;
+
+	write_all(&w);
+	if (json_writer_take(&w, &text, &n, f) != FAIL_NONE)
+		return f->code;
+	*gave = n;
+	free(text);
+	return FAIL_NONE;
+}
+
+static void
+test_without_memory_there_is_the_whole_text_or_none(void **unused)
+{
+	(void)unused;
+	memory_spares_jansson = true;
+	memory_walk("json_writer", write_and_take);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_the_text_is_that_of_jansson),
+	    cmocka_unit_test(test_a_double_is_read_back_to_its_last_bit),
+	    cmocka_unit_test(test_without_memory_there_is_the_whole_text_or_none),
+	};
+
+	return cmocka_run_group_tests_name("json_writer", tests, NULL, NULL);
+}
