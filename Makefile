@@ -229,7 +229,7 @@ test-derived: deps-test  ## a mix without copies has the steps of one with them,
 	@$(PARALLEL) product
 	@DERIVED_STEPS=$(or $(STEPS),2000) $(MAKE) --no-print-directory test T=tests/kafka/test_derived.py::test_steps_are_those_of_a_mix_with_copies
 
-test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed, each in a venv of its own (some GB). F=lightning: one; SOURCES=FOLDER: clones of those in no package index
+test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed, each in a venv of its own (some GB). F=lightning: one; CLONES=FOLDER: clones of those in no package index
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-frameworks $F
 

@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(config, items):
             absent.setdefault((item.path.stem.removeprefix("test_"), mark.args[0]), []).append(item)
     for (framework, name), found in absent.items():
         _left_out = True
-        job.write_not_run(_kafka._above.BUILD, framework, f"SOURCES has no folder {name}: tests left out: {len(found)}")
+        job.write_not_run(_kafka._above.BUILD, framework, f"CLONES has no folder {name}: tests left out: {len(found)}")
         config.hook.pytest_deselected(items=found)
         items[:] = [item for item in items if item not in found]
 

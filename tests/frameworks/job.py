@@ -262,9 +262,9 @@ def killed_and_resumed(path, env, program, *words, kill, world=1, then=None, los
 
 
 def source(name):
-    """Folder of a framework that is in no package index, a clone of its repository: $SOURCES/NAME; None: it is not there."""
-    folder = pathlib.Path(os.environ.get("SOURCES", ""), name)
-    return folder if "SOURCES" in os.environ and folder.is_dir() else None
+    """Folder of a framework that is in no package index, a clone of its repository: $CLONES/NAME; None: it is not there."""
+    folder = pathlib.Path(os.environ.get("CLONES", ""), name)
+    return folder if "CLONES" in os.environ and folder.is_dir() else None
 
 
 def version_of(folder):
