@@ -219,7 +219,7 @@ class Run:
 
     def rates(self, r=0):
         """step -> the learning rate inside the optimiser's step of rank r."""
-        return {line["trained"]: line["rate"] for line in self.lines(r) if "trained" in line}
+        return {line["trained"]: line["rate"] for line in self.lines(r) if "rate" in line}
 
     @property
     def wait_ms(self):
