@@ -28,7 +28,8 @@ endpoint_parse(struct endpoint *out, const char *option, const char *address, st
 		return fail(f, FAIL_USAGE, "%s: %s: an IPv6 address needs brackets: [%.*s]:%s",
 		    option, address, (int)host_n, host, port);
 	}
-	if (host_n >= sizeof(out->host) || strlen(port) >= sizeof(out->port) ||
+	if (host_n >= sizeof(out->host) || memchr(host, '[', host_n) != NULL ||
+	    memchr(host, ']', host_n) != NULL || strlen(port) >= sizeof(out->port) ||
 	    scalar_count(port, 0, PORT_MAX, &number) != SCALAR_OK)
 		return fail(f, FAIL_USAGE,
 		    "%s: %s: is no address: PORT, or HOST:PORT, with a port of 0 to %d", option,
