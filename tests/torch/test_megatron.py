@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LENGTH, BATCH, STEPS = 32, 16, 40
@@ -15,7 +16,9 @@ R50K = "acb8a08fb8cca3aa"  # fingerprint of r50k_base.tiktoken with the pattern 
 @pytest.fixture(scope="module")
 def loaders():
     sys.path.insert(0, str(ROOT / "bench"))
-    return importlib.import_module("loaders")
+    yield importlib.import_module("loaders")
+    if torch.distributed.is_initialized():  # by the loader, for one process; others of this one have groups of their own
+        torch.distributed.destroy_process_group()
 
 
 @pytest.mark.parametrize("weights", [[0.3, 0.7], [0.1, 0.5, 0.3, 0.1], [0.4, 0.3, 0.2, 0.1], [1 / 7] * 7, [0.997, 0.002, 0.001]])
