@@ -271,9 +271,10 @@ bench: deps-demo  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) product
 	@B=$B scripts/bench
 
+FORMS = copied,derived
 swarm: deps-test  ## 200 mixes over one corpus, with copies and without, read in turn: bytes, memory, seconds; MIXES=n, FORM=derived, and WAIT=s, in which all wait
 	@$(PARALLEL) product
-	@scripts/venv && B=$B build/venv/bin/python examples/swarm.py --batches $(or $(FORM),copied,derived) $(if $(MIXES),--mixes $(MIXES)) $(if $(WAIT),--wait $(WAIT))
+	@scripts/venv && B=$B build/venv/bin/python examples/swarm.py --batches $(or $(FORM),$(FORMS)) $(if $(MIXES),--mixes $(MIXES)) $(if $(WAIT),--wait $(WAIT))
 
 bench-serve: deps-test deps-page  ## what watching costs: --metrics in a mixer, serve beside one, a ledger of a million steps
 	@$(PARALLEL) product
