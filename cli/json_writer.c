@@ -24,11 +24,10 @@ static void
 put_line(struct json_writer *w)
 {
 	static const char spaces[] = "\n                                ";
-	size_t n = 1 + INDENT * (size_t)w->depth;
 
-	assert(n < sizeof(spaces));
+	_Static_assert(sizeof(spaces) == 2 + INDENT * JSON_WRITER_DEPTH_MAX, "a level is INDENT");
 	if (!w->compact)
-		put(w, spaces, n);
+		put(w, spaces, 1 + INDENT * (size_t)w->depth);
 }
 
 /* What stands between two values, and the key. */
@@ -52,6 +51,7 @@ void
 json_writer_begin(struct json_writer *w, const char *key, char bracket)
 {
 	assert(bracket == '[' || bracket == '{');
+	assert(w->depth < JSON_WRITER_DEPTH_MAX);
 	put_before(w, key);
 	put(w, &bracket, 1);
 	w->depth++;
@@ -85,27 +85,35 @@ json_writer_integer(struct json_writer *w, const char *key, int64_t value)
 	put(w, at, (size_t)(text + sizeof(text) - at));
 }
 
-/* A program that reads "3" may make an integer of it. */
+/* As jansson: an exponent without plus and zeros; and "3.0", as of "3" a reader makes an integer. */
 void
 json_writer_double(struct json_writer *w, const char *key, double value)
 {
-	char text[NUMBER_BYTES];
-	int n;
+	char text[NUMBER_BYTES], *digits;
 
 	if (!isfinite(value)) {
 		json_writer_null(w, key);
 		return;
 	}
 	put_before(w, key);
-	n = snprintf(text, sizeof(text), "%.17g", value);
-	put(w, text, (size_t)n);
+	snprintf(text, sizeof(text), "%.17g", value);
+	digits = strchr(text, 'e');
+	if (digits != NULL) {
+		char *from = ++digits;
+
+		digits += *from == '-';
+		from += *from == '-' || *from == '+';
+		from += strspn(from, "0");
+		memmove(digits, from, strlen(from) + 1);
+	}
+	put(w, text, strlen(text));
 	if (strpbrk(text, ".e") == NULL)
 		put(w, ".0", 2);
 }
 
 /* A value often stands many times in a row, as a share does: it is made a text once. */
 void
-json_writer_float(struct json_writer *w, const char *key, float value)
+json_writer_float(struct json_writer *w, const char *key, double value)
 {
 	if (!isfinite(value)) {
 		json_writer_null(w, key);
@@ -113,7 +121,7 @@ json_writer_float(struct json_writer *w, const char *key, float value)
 	}
 	put_before(w, key);
 	if (w->text_n == 0 || value < w->number || value > w->number)
-		w->text_n = snprintf(w->text, sizeof(w->text), "%.7g", (double)value);
+		w->text_n = snprintf(w->text, sizeof(w->text), "%.7g", value);
 	w->number = value;
 	put(w, w->text, (size_t)w->text_n);
 }
@@ -183,15 +191,17 @@ json_writer_key(struct json_writer *w, const char *key)
 enum fail_code
 json_writer_take(struct json_writer *w, char **text, size_t *n, struct failure *f)
 {
-	bool lost;
+	struct json_writer all;
 
-	assert(w->depth == 0 || w->lost);
 	put(w, "\n", 2); /* with the 0 */
-	lost = w->lost;
-	if (lost)
-		buffer_close(&w->b);
-	*text = (char *)w->b.bytes;
-	*n = lost ? 0 : w->b.n - 1;
-	*w = (struct json_writer){.compact = w->compact};
-	return lost ? fail_memory(f) : FAIL_NONE;
+	all = *w;
+	assert(all.depth == 0 || all.lost);
+	*w = (struct json_writer){.compact = all.compact};
+	if (all.lost) {
+		buffer_close(&all.b);
+		return fail_memory(f);
+	}
+	*text = (char *)all.b.bytes;
+	*n = all.b.n - 1;
+	return FAIL_NONE;
 }

@@ -24,7 +24,7 @@ endpoint_parse(struct endpoint *out, const char *option, const char *address, st
 	if (host_n >= 2 && host[0] == '[' && host[host_n - 1] == ']') {
 		host++;
 		host_n -= 2;
-	} else if (memchr(host, ':', host_n) != NULL) {
+	} else if (strpbrk(address, "[]") == NULL && memchr(host, ':', host_n) != NULL) {
 		return fail(f, FAIL_USAGE, "%s: %s: an IPv6 address needs brackets: [%.*s]:%s",
 		    option, address, (int)host_n, host, port);
 	}

@@ -27,18 +27,6 @@ batch_of(const struct shown *w, uint32_t given)
 	return given > 0 ? given : w->global_batch;
 }
 
-static const char *const reason_text[] = {
-    [LEDGER_BY_CONFIG] = "config",
-    [LEDGER_BY_PHASE] = "phase",
-    [LEDGER_BY_REQUEST] = "request",
-};
-static const char *const state_text[] = {
-    [LEDGER_ACTIVE] = "active",
-    [LEDGER_DROPPED] = "dropped",
-    [LEDGER_LEFT] = "left",
-    [LEDGER_JOINING] = "joining",
-};
-
 static const char *
 text(const char *t)
 {
@@ -59,7 +47,8 @@ print_domains(const struct ledger *l)
 	for (size_t i = 0; i < l->domains_n; i++)
 		printf("%-*s %12.6g %11.6f%%  %s%s\n", width, text(l->domain[i].name),
 		    l->domain[i].raw_weight, 100 * weight_history_share(l, i),
-		    state_text[l->domain[i].state], l->domain[i].joined ? ", by request" : "");
+		    ledger_domain_state_names[l->domain[i].state],
+		    l->domain[i].joined ? ", by request" : "");
 }
 
 /* One accepted change; what it leaves as it is, is left out. */
@@ -112,7 +101,8 @@ print_history(const struct shown *w)
 		const struct weight_history_version *v = &h->version[i];
 
 		printf("%7" PRId64 " %12" PRId64 "  %s%s%s ", v->version, v->step,
-		    reason_text[v->reason], v->reason_id[0] == '\0' ? "" : " ", v->reason_id);
+		    ledger_reason_names[v->reason], v->reason_id[0] == '\0' ? "" : " ",
+		    v->reason_id);
 		for (size_t k = 0; k < v->domains_n && k < 8; k++)
 			printf(" %s=%g", v->domain[k].name, v->domain[k].weight);
 		if (v->domains_n > 8)
@@ -134,8 +124,8 @@ print_table(const struct shown *w)
 
 	printf("mix      %s, next step %" PRId64 "\n", w->mix, l->step_next);
 	printf("version  %" PRId64 " since step %" PRId64 ", by %s%s%s\n", l->version,
-	    l->version_step, reason_text[l->reason], text(l->reason_id)[0] == '\0' ? "" : " ",
-	    text(l->reason_id));
+	    l->version_step, ledger_reason_names[l->reason],
+	    text(l->reason_id)[0] == '\0' ? "" : " ", text(l->reason_id));
 	printf("phase    %s, lr_scale %g, temperature %g, global_batch %" PRIu32 "\n",
 	    text(l->phase)[0] == '\0' ? "none" : l->phase, l->lr_scale, l->temperature,
 	    batch_of(w, l->global_batch));
@@ -155,9 +145,9 @@ domains_json(const struct ledger *l)
 		json_array_append_new(list,
 		    json_pack("{s:o, s:I, s:s, s:b, s:f, s:f, s:f}", "name",
 			json_print_text(l->domain[i].name), "index", (json_int_t)l->domain[i].index,
-			"state", state_text[l->domain[i].state], "joined", (int)l->domain[i].joined,
-			"weight", l->domain[i].raw_weight, "base_weight", l->domain[i].base_weight,
-			"share", weight_history_share(l, i)));
+			"state", ledger_domain_state_names[l->domain[i].state], "joined",
+			(int)l->domain[i].joined, "weight", l->domain[i].raw_weight, "base_weight",
+			l->domain[i].base_weight, "share", weight_history_share(l, i)));
 	return list;
 }
 
@@ -196,10 +186,10 @@ version_json(const struct shown *w, const struct weight_history_version *v)
 	for (size_t i = 0; i < v->domains_n; i++)
 		json_object_set_new(weights, v->domain[i].name, json_real(v->domain[i].weight));
 	return json_pack("{s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:I, s:o}", "version",
-	    (json_int_t)v->version, "step", (json_int_t)v->step, "reason", reason_text[v->reason],
-	    "reason_id", json_print_text(v->reason_id), "phase", json_print_text(v->phase),
-	    "temperature", v->temperature, "lr_scale", v->lr_scale, "global_batch",
-	    (json_int_t)batch_of(w, v->global_batch), "weights", weights);
+	    (json_int_t)v->version, "step", (json_int_t)v->step, "reason",
+	    ledger_reason_names[v->reason], "reason_id", json_print_text(v->reason_id), "phase",
+	    json_print_text(v->phase), "temperature", v->temperature, "lr_scale", v->lr_scale,
+	    "global_batch", (json_int_t)batch_of(w, v->global_batch), "weights", weights);
 }
 
 static json_t *
@@ -227,7 +217,7 @@ print_json(const struct shown *w, struct failure *f)
 		json_array_append_new(history, version_json(w, &w->history->version[i]));
 	o = json_pack("{s:s, s:I, s:I, s:I, s:s, s:o, s:o, s:f, s:f, s:I, s:o, s:o, s:o, s:o}",
 	    "mix", w->mix, "step_next", (json_int_t)l->step_next, "version", (json_int_t)l->version,
-	    "since_step", (json_int_t)l->version_step, "reason", reason_text[l->reason],
+	    "since_step", (json_int_t)l->version_step, "reason", ledger_reason_names[l->reason],
 	    "reason_id", json_print_text(l->reason_id), "phase", json_print_text(l->phase),
 	    "temperature", l->temperature, "lr_scale", l->lr_scale, "global_batch",
 	    (json_int_t)batch_of(w, l->global_batch), "domains", domains_json(l), "pending",

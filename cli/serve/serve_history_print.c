@@ -57,13 +57,13 @@ put_value(struct json_writer *w, const struct mix_history_value *v, enum column 
 	switch (column) {
 	case TAKEN: json_writer_integer(w, NULL, v->taken); break;
 	case TOKENS: json_writer_integer(w, NULL, v->tokens); break;
-	case INTENDED: json_writer_float(w, NULL, v->intended); break;
-	case DEVIATION: json_writer_float(w, NULL, v->deviation); break;
+	case INTENDED: json_writer_float(w, NULL, (double)v->intended); break;
+	case DEVIATION: json_writer_float(w, NULL, (double)v->deviation); break;
 	case COLUMNS: break;
 	}
 }
 
-/* Points of before a domain came have nothing of it. */
+/* A point from before a domain joined has null for it. */
 static void
 put_domains(struct json_writer *w, const struct serve_history *h, const struct pick *pick, size_t n)
 {
@@ -89,14 +89,10 @@ put_domains(struct json_writer *w, const struct serve_history *h, const struct p
 static void
 put_version(struct json_writer *w, const struct version *v)
 {
-	static const char *const reason[] = {[LEDGER_BY_CONFIG] = "config",
-	    [LEDGER_BY_PHASE] = "phase",
-	    [LEDGER_BY_REQUEST] = "request"};
-
 	json_writer_begin(w, NULL, '{');
 	json_writer_integer(w, "version", v->v.version);
 	json_writer_integer(w, "step", v->v.step);
-	json_writer_text(w, "reason", reason[v->v.reason]);
+	json_writer_text(w, "reason", ledger_reason_names[v->v.reason]);
 	json_writer_text(w, "reason_id", v->v.reason_id);
 	if (v->who == NULL)
 		json_writer_null(w, "who");
@@ -143,14 +139,14 @@ put_loss(struct json_writer *w, const struct serve_history *h, const struct loss
 	json_writer_end(w, ']');
 	json_writer_begin(w, "all", '[');
 	for (size_t i = first; i < p->n; i++)
-		json_writer_float(w, NULL, (float)p->all[i]);
+		json_writer_float(w, NULL, p->all[i]);
 	json_writer_end(w, ']');
 	json_writer_begin(w, "domains", '{');
 	for (size_t d = 0; d < p->domains_n && d < h->names_n; d++) {
 		json_writer_key(w, h->name[d]);
 		json_writer_begin(w, NULL, '[');
 		for (size_t i = first; i < p->n; i++)
-			json_writer_float(w, NULL, p->domain[i * p->domains_n + d]);
+			json_writer_float(w, NULL, (double)p->domain[i * p->domains_n + d]);
 		json_writer_end(w, ']');
 	}
 	json_writer_end(w, '}');

@@ -10,8 +10,6 @@
 #include "common/base/clock.h"
 #include "common/terminal/terminal.h"
 
-/* ---- for people ---- */
-
 static const char *const reason_name[] = {
     [LEDGER_BY_CONFIG] = "the configuration",
     [LEDGER_BY_PHASE] = "phase",

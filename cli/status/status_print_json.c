@@ -7,12 +7,6 @@
 #include "cli/json_writer.h"
 #include "cli/status/status_print.h"
 
-static const char *const reason_key[] = {
-    [LEDGER_BY_CONFIG] = "config",
-    [LEDGER_BY_PHASE] = "phase",
-    [LEDGER_BY_REQUEST] = "request",
-};
-
 /* JSON integers are signed; a step or a count is far below. */
 static void
 put_count(struct json_writer *w, const char *key, uint64_t value)
@@ -155,7 +149,7 @@ put_weights(struct json_writer *w, const struct status *st)
 	json_writer_begin(w, "weights", '{');
 	json_writer_integer(w, "version", l->version);
 	json_writer_integer(w, "since_step", l->version_step);
-	json_writer_text(w, "reason", reason_key[l->reason]);
+	json_writer_text(w, "reason", ledger_reason_names[l->reason]);
 	json_writer_text(w, "reason_id", l->reason_id);
 	json_writer_text(w, "phase", l->phase);
 	json_writer_double(w, "lr_scale", l->lr_scale);
@@ -305,15 +299,11 @@ put_mix(struct json_writer *w, const struct status *st)
 	json_writer_end(w, '}');
 }
 
-/* `told`: what was reported of its losses; NULL: nothing. */
+/* `reported`: its losses; NULL: nobody has reported any. */
 static void
-put_domain(struct json_writer *w, const struct status_domain *d, const struct losses_means *told)
+put_domain(
+    struct json_writer *w, const struct status_domain *d, const struct losses_means *reported)
 {
-	static const char *const state[] = {[LEDGER_ACTIVE] = "active",
-	    [LEDGER_DROPPED] = "dropped",
-	    [LEDGER_LEFT] = "left",
-	    [LEDGER_JOINING] = "joining"};
-
 	json_writer_begin(w, NULL, '{');
 	json_writer_text(w, "name", d->name);
 	json_writer_boolean(w, "configured", d->configured >= 0);
@@ -325,7 +315,7 @@ put_domain(struct json_writer *w, const struct status_domain *d, const struct lo
 	json_writer_double(w, "target", d->target); /* both are NAN, or neither */
 	json_writer_double(w, "deviation", d->deviation);
 	if (d->mixed >= 0)
-		json_writer_text(w, "state", state[d->state]);
+		json_writer_text(w, "state", ledger_domain_state_names[d->state]);
 	else
 		json_writer_null(w, "state");
 	json_writer_boolean(w, "dry", d->dry);
@@ -340,8 +330,8 @@ put_domain(struct json_writer *w, const struct status_domain *d, const struct lo
 	put_count(w, "partitions", d->partitions_n);
 	put_count(w, "partitions_sealed", d->partitions_sealed);
 	put_known(w, "mixer_commit", d->mixer_commit >= 0, d->mixer_commit);
-	if (told != NULL)
-		json_writer_double(w, "loss", told->loss);
+	if (reported != NULL)
+		json_writer_double(w, "loss", reported->loss);
 	else
 		json_writer_null(w, "loss");
 	json_writer_end(w, '}');

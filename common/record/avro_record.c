@@ -30,7 +30,7 @@ fail_avro(int rc, const char *attempted, struct failure *f)
 struct avro_class {
 	const char *text; /* of its schema: schema.h keeps one a schema */
 	avro_schema_t schema;
-	avro_value_iface_t *iface;
+	avro_value_iface_t *iface; /* NULL: nothing was written with it yet */
 };
 
 /*
@@ -46,24 +46,13 @@ _Static_assert(sizeof(enum schema_record) == sizeof(int), "enums are as large as
 static enum fail_code
 class_open(struct avro_class *c, const char *text, struct failure *f)
 {
-	int rc = avro_schema_from_json_length(text, strlen(text), &c->schema);
+	avro_schema_t schema;
+	int rc = avro_schema_from_json_length(text, strlen(text), &schema);
 
 	if (rc != 0)
 		return fail_avro(rc, "parsing a schema", f);
-	c->iface = avro_generic_class_from_schema(c->schema);
-	if (c->iface == NULL) {
-		avro_schema_decref(c->schema);
-		*c = (struct avro_class){0};
-		return fail_memory(f);
-	}
+	*c = (struct avro_class){.text = text, .schema = schema};
 	return FAIL_NONE;
-}
-
-static void
-class_close(struct avro_class *c)
-{
-	avro_value_iface_decref(c->iface);
-	avro_schema_decref(c->schema);
 }
 
 /* Borrows the class of one of our schemas, by its text; the lock is held. */
@@ -72,14 +61,11 @@ class_of(struct avro_class **out, const char *text, struct failure *f)
 {
 	struct avro_class *c = classes, *end = classes + sizeof(classes) / sizeof(classes[0]);
 
-	while (c < end && c->iface != NULL && c->text != text)
+	while (c < end && c->schema != NULL && c->text != text)
 		c++;
 	assert(c < end);
 	*out = c;
-	if (c->iface != NULL)
-		return FAIL_NONE;
-	c->text = text;
-	return class_open(c, text, f);
+	return c->schema != NULL ? FAIL_NONE : class_open(c, text, f);
 }
 
 /* ---- a struct into a value of avro-c, and into bytes ---- */
@@ -229,6 +215,10 @@ encode_locked(enum schema_record record, const struct avro_table *t, const void 
 
 	if (code != FAIL_NONE)
 		return code;
+	if (c->iface == NULL)
+		c->iface = avro_generic_class_from_schema(c->schema);
+	if (c->iface == NULL)
+		return fail_memory(f);
 	rc = avro_generic_value_new(c->iface, &value);
 	if (rc != 0)
 		return fail_avro(rc, "making a record", f);
@@ -258,7 +248,7 @@ avro_record_encode(enum schema_record record, const struct avro_table *t, const 
  * ---- bytes into a struct ----
  *
  * avro_walk() has been over the bytes: each length and count fits, and no number is out of range of
- * its type. What can still be wrong is what the table says.
+ * its type. What is left to check is what the table demands: types, ranges, lengths of lists.
  */
 
 static enum fail_code read_record(struct wire_reader *r, avro_schema_t schema,
@@ -323,7 +313,7 @@ read_list(struct wire_reader *r, avro_schema_t schema, const struct avro_field *
 	return FAIL_NONE;
 }
 
-/* The type that a schema has for a row; they differ where a table is of another record. */
+/* The schema type that a row needs; a schema of another record may have another. */
 static avro_type_t
 type_of(enum avro_field_kind kind)
 {
@@ -398,7 +388,7 @@ read_field(struct wire_reader *r, avro_schema_t schema, const struct avro_field 
 	return FAIL_NONE;
 }
 
-/* The row of a name. Rows have mostly the schema's order: the next one is looked at first. */
+/* The row of a name. Rows mostly stand in the schema's order: that behind the last is tried first. */
 static const struct avro_field *
 row_of(const struct avro_table *t, const char *name, size_t *next)
 {
@@ -504,7 +494,7 @@ avro_record_decode_with(const char *schema, const struct avro_table *t, void *ou
 	code = class_open(&c, schema, f);
 	if (code == FAIL_NONE) {
 		code = decode_body(c.schema, t, out, body, n, f);
-		class_close(&c);
+		avro_schema_decref(c.schema);
 	}
 	pthread_mutex_unlock(&avro_lock);
 	return code;

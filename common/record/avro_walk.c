@@ -80,15 +80,11 @@ walk_union(struct walk *w, avro_schema_t schema)
 	return walk_value(w, avro_schema_union_branch(schema, (int)branch));
 }
 
-/*
- * Sets `bad` without wire_spoil(): at these bytes, and without ending the reader, because the
- * caller checks at once.
- */
 static void
 skip_fixed(struct wire_reader *r, int64_t size_bytes)
 {
 	if (size_bytes > r->end - r->at)
-		r->bad = "the record ends in the middle of fixed bytes";
+		(void)wire_spoil(r, r->at, "the record ends in the middle of fixed bytes");
 	else
 		r->at += size_bytes;
 }

@@ -26,7 +26,10 @@ enum {
  */
 enum fail_code avro_walk(avro_schema_t schema, const uint8_t *bytes, size_t n, struct failure *f);
 
-/* The same for the next value of a reader, which then stands behind it. */
+/*
+ * Walks the next value of `r`, and leaves `r` behind it; what follows is not looked at. The limits
+ * count from this value on. After FAIL_DATA `r` is of no use.
+ */
 enum fail_code avro_walk_over(struct wire_reader *r, avro_schema_t schema, struct failure *f);
 
 #endif

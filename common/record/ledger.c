@@ -145,6 +145,19 @@ ledger_run_step(const struct ledger *l, const char *run)
 	return 0;
 }
 
+const char *const ledger_reason_names[] = {
+    [LEDGER_BY_CONFIG] = "config",
+    [LEDGER_BY_PHASE] = "phase",
+    [LEDGER_BY_REQUEST] = "request",
+};
+
+const char *const ledger_domain_state_names[] = {
+    [LEDGER_ACTIVE] = "active",
+    [LEDGER_DROPPED] = "dropped",
+    [LEDGER_LEFT] = "left",
+    [LEDGER_JOINING] = "joining",
+};
+
 const char *const ledger_change_names[] = {
     [LEDGER_WEIGHTS] = "weights",
     [LEDGER_SKIP] = "skip",

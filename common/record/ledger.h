@@ -1,9 +1,8 @@
 /*
  * ledger.h -- the record of a ledger topic, as a value that owns its memory.
  *
- * A cold record: coded through avro-c over the compiled-in schema, after a bounded walk that checks
- * every length and count (avro-c trusts them). Field meanings: schemas/Ledger.avsc; names here are
- * the same. A ledger with a schema of an earlier fingerprint is read by field name; what it lacks
+ * A cold record: written by avro-c, read along the schema that wrote it, behind a bounded walk that
+ * checks every length and count. Field meanings: schemas/Ledger.avsc; names here are the same. A ledger with a schema of an earlier fingerprint is read by field name; what it lacks
  * has the value that a fresh mix would have.
  */
 #ifndef COMMON_RECORD_LEDGER_H
@@ -43,7 +42,9 @@ enum ledger_change_kind {
 	LEDGER_UNDO, /* of skips */
 };
 
-/* As `riffle requests` and JSON have them. */
+/* As commands and JSON have them, by the enum's number. */
+extern const char *const ledger_reason_names[];
+extern const char *const ledger_domain_state_names[];
 extern const char *const ledger_change_names[];
 
 struct ledger_partition {

@@ -1,5 +1,6 @@
 /*
- * wire.h -- Avro binary encoding, by hand and bounded: what the hot records are written with.
+ * wire.h -- Avro binary encoding, by hand and bounded: what all records are read with, and the
+ * hot ones written.
  *
  * Avro specification 1.11, "Binary Encoding": zig-zag varints, bytes and texts behind their length,
  * arrays as blocks (a negative count says that the block's size in bytes follows). A writer appends

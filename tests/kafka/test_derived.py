@@ -163,7 +163,7 @@ def large(riffle, fill, configure):
     return config
 
 
-def test_a_reader_fetches_little_more_than_the_blocks_of_its_steps(riffle, large, bootstrap, tools, unique):
+def test_a_reader_fetches_less_than_twice_the_blocks_of_its_steps(riffle, large, bootstrap, tools, unique):
     """Fetches are as large as a block. By an estimate of its bytes they brought two."""
     stored = sum(len(r) for domain in "ab" for r in Topic(tools, bootstrap, f"{unique}.{domain}").records[0])
     proxy = Proxy(bootstrap, lambda key: Fate.PASS)
@@ -172,8 +172,8 @@ def test_a_reader_fetches_little_more_than_the_blocks_of_its_steps(riffle, large
                "--world", 8, "--rank", 3, "--format", "none")
     finally:
         proxy.close()
-    # Each block is read once, and nothing behind the end; a fetch has a quarter of a MiB of neighbours, and more
-    # where it is late.
+    # Each block is read once, and nothing behind the end. A fetch brings a sixteenth and a quarter of a MiB of neighbours,
+    # and what the reader looked at before its first step comes on top: 1.3 to 1.5 times in all.
     assert proxy.answered_bytes < 1.8 * stored, (proxy.answered_bytes, stored)
 
 

@@ -22,7 +22,9 @@ write_all(struct json_writer *w)
 	json_writer_begin(w, NULL, '{');
 	json_writer_end(w, '}');
 	json_writer_end(w, ']');
-	json_writer_double(w, "tenth", 0.1);
+	json_writer_double(w, "small", 2.384185791015625e-7);
+	json_writer_double(w, "large", 1.1805916207174113e21);
+	json_writer_double(w, "quarter", 0.25);
 	json_writer_double(w, "whole", 3);
 	json_writer_double(w, "no number", (double)NAN);
 	json_writer_text(w, "text", "a \"b\" \\ \n \x01 \xc3\xa9");
@@ -30,9 +32,9 @@ write_all(struct json_writer *w)
 	json_writer_text(w, "bytes", "\xff");
 	json_writer_key(w, "k\"ey");
 	json_writer_begin(w, NULL, '[');
-	json_writer_float(w, NULL, 0.25F);
-	json_writer_float(w, NULL, 0.25F);
-	json_writer_float(w, NULL, -1.5F);
+	json_writer_float(w, NULL, 0.25);
+	json_writer_float(w, NULL, 0.25);
+	json_writer_float(w, NULL, -1.5);
 	json_writer_end(w, ']');
 	json_writer_end(w, '}');
 }
@@ -40,6 +42,7 @@ write_all(struct json_writer *w)
 static void
 test_the_text_is_that_of_jansson(void **unused)
 {
+	(void)unused;
 	for (int compact = 0; compact < 2; compact++) {
 		struct json_writer w = {.compact = compact == 1};
 		char *text, *again;
@@ -47,7 +50,6 @@ test_the_text_is_that_of_jansson(void **unused)
 		size_t n;
 		struct failure f;
 
-		(void)unused;
 		write_all(&w);
 		assert_int_equal(json_writer_take(&w, &text, &n, &f), FAIL_NONE);
 		assert_int_equal(n, strlen(text));
@@ -77,7 +79,7 @@ static void
 test_a_double_is_read_back_to_its_last_bit(void **unused)
 {
 	static const double value[] = {
-	    1.0 / 3, 2.5e-7, 1e300, 5e-324, -0.0, 123456789012345680.0, 6.02214076e23};
+	    0.1, 1.0 / 3, 2.5e-7, 1e300, 5e-324, -0.0, 123456789012345680.0, 6.02214076e23};
 	struct json_writer w = {.compact = true};
 	char *text;
 	json_t *list;

@@ -31,6 +31,8 @@ test_a_port_alone_is_one_of_loopback(void **unused)
 	    {"[]:1", "127.0.0.1", "1"},
 	    {"[[]]:3", NULL, NULL},
 	    {"a]:3", NULL, NULL},
+	    {"[::1]", NULL, NULL},
+	    {"[::1:3", NULL, NULL},
 	    {"::1:9640", NULL, NULL},
 	    {"::1", NULL, NULL},
 	};

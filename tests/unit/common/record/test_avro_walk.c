@@ -67,6 +67,8 @@ test_each_type_is_walked_within_its_bounds(void **unused)
 	    {"{\"type\": \"map\", \"values\": \"long\"}", BYTES("\2\2k\2\0"), NULL},
 	    {"{\"type\": \"map\", \"values\": \"long\"}", BYTES("\2\11k\2\0"),
 		"item 0: a negative length at byte 1"},
+	    {"{\"type\": \"map\", \"values\": \"double\"}", BYTES("\2\11k\2\0"),
+		"item 0: a negative length at byte 1"},
 	};
 
 	(void)unused;
