@@ -85,7 +85,7 @@ json_writer_integer(struct json_writer *w, const char *key, int64_t value)
 	put(w, at, (size_t)(text + sizeof(text) - at));
 }
 
-/* As jansson: an exponent without plus and zeros; and "3.0", as of "3" a reader makes an integer. */
+/* As jansson: no plus or zeros in an exponent; and "3.0", as a reader makes an integer of "3". */
 void
 json_writer_double(struct json_writer *w, const char *key, double value)
 {

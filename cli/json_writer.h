@@ -2,8 +2,8 @@
  * json_writer.h -- JSON as it is written, value after value, without a tree of it in memory.
  *
  * For answers that are large and made often: a status of hundreds of domains, a history of
- * thousands of points. The text is that of jansson 2.14, JSON_COMPACT or JSON_INDENT(2), which takes
- * several times as long to make it.
+ * thousands of points. The text is that of jansson 2.14, JSON_COMPACT or JSON_INDENT(2), which
+ * takes several times as long to make it.
  *
  *     struct json_writer w = {.compact = true};
  *

@@ -388,7 +388,10 @@ read_field(struct wire_reader *r, avro_schema_t schema, const struct avro_field 
 	return FAIL_NONE;
 }
 
-/* The row of a name. Rows mostly stand in the schema's order: that behind the last is tried first. */
+/*
+ * The row of a name. Rows mostly stand in the schema's order: the one behind the last that was
+ * found is tried first.
+ */
 static const struct avro_field *
 row_of(const struct avro_table *t, const char *name, size_t *next)
 {

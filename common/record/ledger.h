@@ -2,8 +2,9 @@
  * ledger.h -- the record of a ledger topic, as a value that owns its memory.
  *
  * A cold record: written by avro-c, read along the schema that wrote it, behind a bounded walk that
- * checks every length and count. Field meanings: schemas/Ledger.avsc; names here are the same. A ledger with a schema of an earlier fingerprint is read by field name; what it lacks
- * has the value that a fresh mix would have.
+ * checks every length and count. Field meanings: schemas/Ledger.avsc; names here are the same. A
+ * ledger with a schema of an earlier fingerprint is read by field name; what it lacks has the value
+ * that a fresh mix would have.
  */
 #ifndef COMMON_RECORD_LEDGER_H
 #define COMMON_RECORD_LEDGER_H
