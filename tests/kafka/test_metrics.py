@@ -113,7 +113,7 @@ class TestABrokerThatDies:
         pid = cluster.pid()
         os.kill(pid, signal.SIGKILL)
         wait_gone(pid)
-        wait_until(lambda: now("riffle_mixer_attached") == 0, "a mixer that attaches again", seconds=90)
+        wait_until(lambda: now("riffle_mixer_attached") == 0, "a mixer that attaches again", seconds=180)
         before = check(fetch(url), "mix")
         assert value(before, "riffle_mixer_recoveries_total", mix=mix) >= 1
         assert value(before, "riffle_mixer_transactions_in_doubt_total", mix=mix) + \
