@@ -85,6 +85,15 @@ json_writer_integer(struct json_writer *w, const char *key, int64_t value)
 	put(w, at, (size_t)(text + sizeof(text) - at));
 }
 
+void
+json_writer_known(struct json_writer *w, const char *key, bool is_known, int64_t value)
+{
+	if (is_known)
+		json_writer_integer(w, key, value);
+	else
+		json_writer_null(w, key);
+}
+
 /* As jansson: no plus or zeros in an exponent; and "3.0", as a reader makes an integer of "3". */
 void
 json_writer_double(struct json_writer *w, const char *key, double value)

@@ -45,6 +45,8 @@ void json_writer_begin(struct json_writer *w, const char *key, char bracket);
 void json_writer_end(struct json_writer *w, char bracket);
 
 void json_writer_integer(struct json_writer *w, const char *key, int64_t value);
+/* null: not known. */
+void json_writer_known(struct json_writer *w, const char *key, bool is_known, int64_t value);
 /* With 17 digits, which read back to the same bits; or with 7. null: not finite. */
 void json_writer_double(struct json_writer *w, const char *key, double value);
 void json_writer_float(struct json_writer *w, const char *key, double value);

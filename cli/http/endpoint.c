@@ -19,17 +19,18 @@ endpoint_parse(struct endpoint *out, const char *option, const char *address, st
 	size_t host_n = colon == NULL ? 0 : (size_t)(colon - address);
 	const char *port = colon == NULL ? address : colon + 1;
 	uint64_t number;
+	bool is_bare; /* without brackets */
 
 	*out = (struct endpoint){0};
 	if (host_n >= 2 && host[0] == '[' && host[host_n - 1] == ']') {
 		host++;
 		host_n -= 2;
-	} else if (strpbrk(address, "[]") == NULL && memchr(host, ':', host_n) != NULL) {
+	}
+	is_bare = strcspn(host, "[]") >= host_n;
+	if (is_bare && host == address && memchr(host, ':', host_n) != NULL)
 		return fail(f, FAIL_USAGE, "%s: %s: an IPv6 address needs brackets: [%.*s]:%s",
 		    option, address, (int)host_n, host, port);
-	}
-	if (host_n >= sizeof(out->host) || memchr(host, '[', host_n) != NULL ||
-	    memchr(host, ']', host_n) != NULL || strlen(port) >= sizeof(out->port) ||
+	if (!is_bare || host_n >= sizeof(out->host) || strlen(port) >= sizeof(out->port) ||
 	    scalar_count(port, 0, PORT_MAX, &number) != SCALAR_OK)
 		return fail(f, FAIL_USAGE,
 		    "%s: %s: is no address: PORT, or HOST:PORT, with a port of 0 to %d", option,

@@ -172,10 +172,7 @@ static void
 put_head(struct json_writer *w, const struct serve_history *h, bool complete)
 {
 	json_writer_text(w, "mix", h->config->mix.name);
-	if (h->offset < 0)
-		json_writer_null(w, "ledger_offset");
-	else
-		json_writer_integer(w, "ledger_offset", h->offset);
+	json_writer_known(w, "ledger_offset", h->offset >= 0, h->offset);
 	json_writer_integer(w, "step_first", h->step_first);
 	json_writer_integer(w, "step_next", h->step_next);
 	json_writer_boolean(w, "complete", complete);

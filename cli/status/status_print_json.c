@@ -27,15 +27,6 @@ put_hash(struct json_writer *w, const char *key, bool is_known, uint64_t value)
 		json_writer_null(w, key);
 }
 
-static void
-put_known(struct json_writer *w, const char *key, bool is_known, int64_t value)
-{
-	if (is_known)
-		json_writer_integer(w, key, value);
-	else
-		json_writer_null(w, key);
-}
-
 /*
  * A key is for ever: "bounds_lead" is the `bounds` of today, and a run that has committed
  * nothing has the step 0 and "committed": false, not null.
@@ -57,7 +48,7 @@ put_runs(struct json_writer *w, const char *key, const struct status *st)
 		put_count(w, "lag_steps", r->lag_steps);
 		put_count(w, "step_known", r->known);
 		json_writer_text(w, "state", status_run_state_name(status_run_state(r)));
-		put_known(w, "seen_ms", r->seen_ms >= 0, r->seen_ms);
+		json_writer_known(w, "seen_ms", r->seen_ms >= 0, r->seen_ms);
 		json_writer_boolean(w, "waited_for", r->waited_for);
 		json_writer_end(w, '}');
 	}
@@ -99,9 +90,9 @@ put_losses(struct json_writer *w, const struct status *st)
 		json_writer_text(w, "run", b->run);
 		json_writer_boolean(w, "configured", b->configured);
 		put_count(w, "steps", b->steps);
-		put_known(w, "step_first", b->steps > 0, b->step_first);
-		put_known(w, "step_last", b->steps > 0, b->step_last);
-		put_known(w, "world", b->steps > 0, b->world);
+		json_writer_known(w, "step_first", b->steps > 0, b->step_first);
+		json_writer_known(w, "step_last", b->steps > 0, b->step_last);
+		json_writer_known(w, "world", b->steps > 0, b->world);
 		if (b->all.tokens > 0) {
 			json_writer_key(w, "all");
 			put_loss(w, &b->all);
@@ -274,13 +265,13 @@ put_mix(struct json_writer *w, const struct status *st)
 	put_count(w, "max_lead_steps", st->lead_steps);
 	json_writer_integer(w, "step_next", l->step_next);
 	json_writer_integer(w, "draws", l->draws);
-	put_known(w, "step_limit", st->step_limit <= INT64_MAX, (int64_t)st->step_limit);
-	put_known(w, "step_kept", st->batches_kept, (int64_t)st->step_kept);
+	json_writer_known(w, "step_limit", st->step_limit <= INT64_MAX, (int64_t)st->step_limit);
+	json_writer_known(w, "step_kept", st->batches_kept, (int64_t)st->step_kept);
 	put_lanes(w, "lanes_behind", st, LANE_ENDS_BEHIND);
 	put_lanes(w, "lanes_ahead", st, LANE_ENDS_AHEAD);
-	put_known(w, "ledger_offset", started, st->ledger_offset);
-	put_known(w, "written_ms", started, st->ledger_time_ms);
-	put_known(w, "age_ms", started, st->now_ms - st->ledger_time_ms);
+	json_writer_known(w, "ledger_offset", started, st->ledger_offset);
+	json_writer_known(w, "written_ms", started, st->ledger_time_ms);
+	json_writer_known(w, "age_ms", started, st->now_ms - st->ledger_time_ms);
 	put_hash(w, "schedule", started, l->schedule);
 	put_hash(w, "tokenizer", started, l->tokenizer);
 	put_hash(w, "choices", started, l->choices);
@@ -289,7 +280,7 @@ put_mix(struct json_writer *w, const struct status *st)
 	put_weights(w, st);
 	put_next_phase(w, st);
 	put_first_end(w, st);
-	put_known(w, "deviation_promised", status_promises_deviation(st), STATUS_DEVIATION);
+	json_writer_known(w, "deviation_promised", status_promises_deviation(st), STATUS_DEVIATION);
 	json_writer_integer(w, "tokens", st->tokens);
 	put_pending(w, st);
 	put_count(w, "skips", l->skips_n);
@@ -324,12 +315,12 @@ put_domain(
 	json_writer_integer(w, "tokens", d->tokens);
 	json_writer_integer(w, "epoch", d->epoch);
 	json_writer_integer(w, "position", d->position);
-	put_known(w, "sealed_length", d->sealed_length >= 0, d->sealed_length);
+	json_writer_known(w, "sealed_length", d->sealed_length >= 0, d->sealed_length);
 	json_writer_integer(w, "sequences", d->sequences);
-	put_known(w, "remaining", status_remaining(d) >= 0, status_remaining(d));
+	json_writer_known(w, "remaining", status_remaining(d) >= 0, status_remaining(d));
 	put_count(w, "partitions", d->partitions_n);
 	put_count(w, "partitions_sealed", d->partitions_sealed);
-	put_known(w, "mixer_commit", d->mixer_commit >= 0, d->mixer_commit);
+	json_writer_known(w, "mixer_commit", d->mixer_commit >= 0, d->mixer_commit);
 	if (reported != NULL)
 		json_writer_double(w, "loss", reported->loss);
 	else

@@ -13,8 +13,7 @@ sys.path[:] = [path for path in sys.path if path != str(_here.parent)]  # where 
 _spec = importlib.util.spec_from_file_location("conftest_kafka", _here.parent / "kafka" / "conftest.py")
 _kafka = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_kafka)
-fill, form, configure, wait_for = _kafka.fill, _kafka.form, _kafka.configure, _kafka.wait_for
-ROOT, LENGTH = _kafka.ROOT, _kafka.LENGTH
+globals().update({name: value for name, value in vars(_kafka).items() if not name.startswith("_")})
 VOCABULARY = 512
 
 import job  # noqa: E402

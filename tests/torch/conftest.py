@@ -11,7 +11,7 @@ sys.path.insert(0, str(_here.parent / "kafka"))  # rank.py
 _spec = importlib.util.spec_from_file_location("conftest_kafka", _here.parent / "kafka" / "conftest.py")
 _kafka = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_kafka)
-fill, form, configure, wait_for = _kafka.fill, _kafka.form, _kafka.configure, _kafka.wait_for
+globals().update({name: value for name, value in vars(_kafka).items() if not name.startswith("_")})
 
 
 @pytest.fixture(scope="session")
