@@ -1,0 +1,53 @@
+"""A reader with `client.rack` fetches from the broker of its rack, as KIP-392 says, whoever leads the lanes."""
+
+import json
+import pathlib
+import sys
+
+import pytest
+
+from wire_proxy import Fate, Proxy
+
+sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
+
+from cluster import running  # noqa: E402
+
+STEPS, RACK = 120, 2
+
+
+@pytest.fixture(scope="module")
+def bootstrap(build):
+    with running(build / "kafka-rack", brokers=3) as cluster:
+        yield cluster.bootstrap
+
+
+@pytest.fixture
+def proxies(bootstrap):
+    """Before each broker one; an address in any answer is that of a proxy."""
+    made = [Proxy(address, lambda api_key: Fate.PASS) for address in bootstrap.split(",")]
+    names = {theirs: ours for proxy in made for theirs, ours in proxy.names.items()}
+    for proxy in made:
+        proxy.names = names
+    yield made
+    for proxy in made:
+        proxy.close()
+
+
+def test_a_reader_fetches_from_the_broker_of_its_rack(riffle, fill, configure, proxies):
+    config = configure({"a": 0.7, "b": 0.3}, length=1024, create=False)
+    config.write_text(json.dumps(json.loads(config.read_text()) | {"topics": {"replication": 3, "min_insync_replicas": 2}}))
+    riffle("topics", "-c", config, "--create")
+    fill("a", "b", sequences=800, length=1024)
+    riffle("mix", "-c", config, "--until-step", STEPS)
+    through = ("-X", "bootstrap.servers=" + ",".join(proxy.address for proxy in proxies))
+
+    def read(*words):
+        """The lines, and what each broker sent for them."""
+        before = [proxy.answered_bytes for proxy in proxies]
+        lines = riffle("read", "-c", config, "--steps", STEPS, *through, *words).stdout
+        return lines, [proxy.answered_bytes - n for proxy, n in zip(proxies, before)]
+    lines, by_leader = read()
+    assert min(by_leader) > max(by_leader) / 10  # lanes are led by all three
+    near_lines, near = read("-X", f"client.rack=rack{RACK}")
+    own = near.pop(RACK - 1)
+    assert near_lines == lines and own > 10 * sum(near), (by_leader, own, near)
