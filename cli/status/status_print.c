@@ -310,6 +310,9 @@ status_print_table(const struct status *st, FILE *to)
 {
 	assert(st->problem != NULL); /* status_derive() was called */
 	fprintf(to, "health   %s\ncorpus   %s\n", st->headline, st->config->corpus);
+	if (st->rejects > 0) /* no problem: `riffle produce` has judged them by max_rejects */
+		fprintf(
+		    to, "rejects  %" PRId64 " at most; `riffle rejects` lists them\n", st->rejects);
 	if (st->state != STATUS_NO_MIX) {
 		print_mix(st, to);
 		print_runs(st, to);

@@ -135,7 +135,7 @@ why(void *opaque, const struct reader *reader, char *reason, size_t room)
 	if (r->watchdog == NULL)
 		r->watchdog = watchdog_open(reader->mix, &r->properties);
 	if (r->watchdog != NULL)
-		watchdog_why(r->watchdog, reader->check.step, reader->check.lead, reason, room);
+		watchdog_why(r->watchdog, reader->check.step, reason, room);
 }
 
 /* Finds the first step, and lets the threads read. */

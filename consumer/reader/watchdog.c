@@ -52,29 +52,34 @@ age_ms(int64_t timestamp_ms)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - timestamp_ms;
 }
 
-/*
- * Gives *runs (free), the text of mix.runs in the record's configuration: a record knows runs that
- * only report, or were taken out, too. NULL: it cannot be read, and every run may be meant.
- */
-static char *
-runs_in_force(const struct ledger *l)
+/* What a record's configuration says of how far ahead the mixer may be. */
+struct limit {
+	uint64_t lead; /* steps; 0: without a limit */
+	char *runs;    /* (free) the text of mix.runs: a record knows runs that only report, or were
+	                  taken out, too. NULL: it cannot be read, and every run may be meant */
+};
+
+static struct limit
+limit_of(const struct ledger *l)
 {
-	static const char *const path[] = {"changeable.runs"};
-	struct json_field_value value = {0};
+	static const char *const path[] = {"changeable.max_lead_steps", "changeable.runs"};
+	struct json_field_value value[2] = {0};
 	struct json_field_paths *paths = NULL;
 	struct json_field_scratch *scratch = NULL;
+	struct limit limit = {0};
 	struct failure f;
-	char *runs = NULL;
 
-	if (l->config != NULL && json_field_paths_open(&paths, path, 1, &f) == FAIL_NONE &&
+	if (l->config != NULL && json_field_paths_open(&paths, path, 2, &f) == FAIL_NONE &&
 	    json_field_scratch_open(&scratch, &f) == FAIL_NONE &&
-	    json_field_read(paths, scratch, l->config, strlen(l->config), &value, &f) ==
-		FAIL_NONE &&
-	    value.found == JSON_FIELD_OTHER)
-		runs = strndup(value.raw, value.raw_n);
+	    json_field_read(paths, scratch, l->config, strlen(l->config), value, &f) == FAIL_NONE) {
+		if (value[0].found == JSON_FIELD_OTHER)
+			limit.lead = strtoull(value[0].raw, NULL, 10); /* as canonical JSON */
+		if (value[1].found == JSON_FIELD_OTHER)
+			limit.runs = strndup(value[1].raw, value[1].raw_n);
+	}
 	json_field_scratch_close(scratch);
 	json_field_paths_close(paths);
-	return runs;
+	return limit;
 }
 
 static bool
@@ -92,35 +97,35 @@ is_in_force(const char *runs, const char *name)
  * NULL: none.
  */
 static const struct ledger_run *
-blocking_runs(const struct ledger *l, uint64_t lead, char *names, size_t room, size_t *n)
+blocking_runs(
+    const struct ledger *l, const struct limit *limit, char *names, size_t room, size_t *n)
 {
 	const struct ledger_run *lowest = NULL;
-	char *runs = runs_in_force(l);
 	size_t used = 0;
 
 	*n = 0;
 	for (size_t i = 0; i < l->runs_n; i++)
-		if (is_in_force(runs, l->run[i].name) &&
+		if (is_in_force(limit->runs, l->run[i].name) &&
 		    (lowest == NULL || l->run[i].step < lowest->step))
 			lowest = &l->run[i];
-	if (lead == 0 || (lowest != NULL && (uint64_t)l->step_next < (uint64_t)lowest->step + lead))
+	if (limit->lead == 0 ||
+	    (lowest != NULL && (uint64_t)l->step_next < (uint64_t)lowest->step + limit->lead))
 		lowest = NULL;
 	for (size_t i = 0; lowest != NULL && i < l->runs_n; i++)
-		if (l->run[i].step == lowest->step && is_in_force(runs, l->run[i].name) &&
+		if (l->run[i].step == lowest->step && is_in_force(limit->runs, l->run[i].name) &&
 		    used < room)
 			used += (size_t)snprintf(names + used, room - used, "%s%s",
 			    (*n)++ == 0 ? "" : ", ", l->run[i].name);
-	free(runs);
 	return lowest;
 }
 
 void
-watchdog_judge(
-    const struct ledger *l, int64_t age, uint64_t step, uint64_t lead, char *reason, size_t room)
+watchdog_judge(const struct ledger *l, int64_t age, uint64_t step, char *reason, size_t room)
 {
 	char names[3 * NAME_MAX_BYTES];
 	size_t n;
-	const struct ledger_run *run = blocking_runs(l, lead, names, sizeof(names), &n);
+	struct limit limit = limit_of(l);
+	const struct ledger_run *run = blocking_runs(l, &limit, names, sizeof(names), &n);
 	int64_t seconds = age < 0 ? 0 : age / 1000; /* clocks of two machines: it may be negative */
 
 	assert(room > 0);
@@ -133,10 +138,15 @@ watchdog_judge(
 		snprintf(reason, room, "the mix has ended before step %" PRId64, l->step_next);
 	else if (run != NULL)
 		snprintf(reason, room,
-		    "the mixer may be at most %" PRIu64
+		    "step %" PRId64 " is next: the mixer may be at most %" PRIu64
 		    " steps ahead and waits for %s %s, which %s committed step %" PRId64
-		    " as far as it knows",
-		    lead, n == 1 ? "run" : "runs", names, n == 1 ? "has" : "have", run->step);
+		    " as far as it knows. Where it has committed more, no mixer runs: start "
+		    "`riffle mix`%s",
+		    l->step_next, limit.lead, n == 1 ? "run" : "runs", names,
+		    n == 1 ? "has" : "have", run->step,
+		    step > (uint64_t)l->step_next
+			? ". Is the checkpoint that named this step of this mix?"
+			: "");
 	else if (age >= WATCHDOG_STOPPED_MS)
 		snprintf(reason, room,
 		    "the mixer has stopped, or waits for its domains: it has written nothing for "
@@ -147,6 +157,7 @@ watchdog_judge(
 		    "it is not published yet: step %" PRId64
 		    " is next, and the mixer wrote last %" PRId64 " s ago",
 		    l->step_next, seconds);
+	free(limit.runs);
 }
 
 /* The step is published and does not come: is the topic the one that it was published to? */
@@ -184,8 +195,8 @@ judge_topic(struct watchdog *w, const struct ledger *l, char *reason, size_t roo
 }
 
 static void
-judge_record(struct watchdog *w, const rd_kafka_message_t *m, uint64_t step, uint64_t lead,
-    char *reason, size_t room)
+judge_record(
+    struct watchdog *w, const rd_kafka_message_t *m, uint64_t step, char *reason, size_t room)
 {
 	rd_kafka_timestamp_type_t type;
 	int64_t age = age_ms(rd_kafka_message_timestamp(m, &type));
@@ -198,12 +209,12 @@ judge_record(struct watchdog *w, const rd_kafka_message_t *m, uint64_t step, uin
 		return;
 	}
 	if ((uint64_t)ledger.step_next <= step || !judge_topic(w, &ledger, reason, room))
-		watchdog_judge(&ledger, age, step, lead, reason, room);
+		watchdog_judge(&ledger, age, step, reason, room);
 	ledger_clear(&ledger);
 }
 
 void
-watchdog_why(struct watchdog *w, uint64_t step, uint64_t lead, char *reason, size_t room)
+watchdog_why(struct watchdog *w, uint64_t step, char *reason, size_t room)
 {
 	struct kafka_options o = {
 	    .role = KAFKA_READER, .properties = w->properties, .client = "watch"};
@@ -231,7 +242,7 @@ watchdog_why(struct watchdog *w, uint64_t step, uint64_t lead, char *reason, siz
 		snprintf(
 		    reason, room, "no mixer has written to mix %s yet; start `riffle mix`", w->mix);
 	else
-		judge_record(w, m, step, lead, reason, room);
+		judge_record(w, m, step, reason, room);
 	if (m != NULL)
 		rd_kafka_message_destroy(m);
 }

@@ -40,16 +40,13 @@ struct watchdog;
 struct watchdog *watchdog_open(const char *mix, const struct properties *properties);
 void watchdog_close(struct watchdog *w); /* NULL is accepted */
 
-/*
- * Writes a clause about `step`, which is due, into reason[room]; `lead` is the mix's as far as it
- * is known, else 0.
- */
-void watchdog_why(struct watchdog *w, uint64_t step, uint64_t lead, char *reason, size_t room);
+/* Writes a clause about `step`, which is due, into reason[room]. */
+void watchdog_why(struct watchdog *w, uint64_t step, char *reason, size_t room);
 
 /*
  * The same from a ledger's last record, which is age_ms old by the broker's clock and ours. Pure.
  */
-void watchdog_judge(const struct ledger *l, int64_t age_ms, uint64_t step, uint64_t lead,
-    char *reason, size_t room);
+void watchdog_judge(
+    const struct ledger *l, int64_t age_ms, uint64_t step, char *reason, size_t room);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
@@ -221,8 +222,6 @@ first_kept(const struct work *w, uint64_t *step, struct failure *f)
 static enum fail_code
 empty_from(const struct work *w, uint64_t *step, struct failure *f)
 {
-	uint64_t lowest = UINT64_MAX;
-
 	if (first_kept(w, step, f) != FAIL_NONE)
 		return f->code;
 	for (uint32_t i = 0; i < w->lanes; i++)
@@ -231,18 +230,24 @@ empty_from(const struct work *w, uint64_t *step, struct failure *f)
 	if (!w->o->from_given)
 		return FAIL_NONE;
 	*step = w->o->from_step;
-	for (size_t i = 0; i < w->last.runs_n; i++)
-		if ((uint64_t)w->last.run[i].step < lowest)
-			lowest = (uint64_t)w->last.run[i].step;
 	if (*step < w->ledger.first || *step >= w->ledger.next)
 		return fail(f, FAIL_DATA,
 		    "--from-step %" PRIu64 ": the ledger has the steps %" PRIu64 "..%" PRIu64,
 		    *step, w->ledger.first, w->ledger.next);
-	if (lowest < *step)
-		return fail(f, FAIL_DATA,
-		    "--from-step %" PRIu64 ": a run is at step %" PRIu64
-		    " by the ledger, and would not find its steps",
-		    *step, lowest);
+	for (size_t i = 0; i < w->last.runs_n; i++) {
+		const struct ledger_run *run = &w->last.run[i];
+
+		if (run->step == 0)
+			log_warning("repair: REPAIR-UNCOMMITTED run=%s has committed nothing: it "
+				    "will find step=%" PRIu64 " the earliest",
+			    run->name, *step);
+		else if ((uint64_t)run->step < *step)
+			return fail(f, FAIL_DATA,
+			    "--from-step %" PRIu64 ": run %s is at step %" PRId64
+			    " by the ledger, and would not find its steps: take --from-step "
+			    "%" PRId64,
+			    *step, run->name, run->step, run->step);
+	}
 	return FAIL_NONE;
 }
 

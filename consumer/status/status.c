@@ -981,11 +981,6 @@ status_derive(struct status *st, struct failure *f)
 		find_mixer_problems(st);
 	if (st->ledger.config != NULL && find_config_problem(st, f) != FAIL_NONE)
 		return f->code;
-	if (st->rejects > 0)
-		problem(st, "STATUS-REJECTS",
-		    "topic %s.rejects says what could not be used, and why: %" PRId64
-		    " records, markers of transactions among them",
-		    st->config->corpus, st->rejects);
 	derive_headline(st);
 	return FAIL_NONE;
 }

@@ -196,7 +196,7 @@ struct status {
 	bool batches_written; /* no record in the ledger, and a lane held some, kept or not */
 	uint64_t step_kept;
 	int64_t control_end;          /* where <mix>.control ends; -1: there is none */
-	int64_t rejects;              /* records of <corpus>.rejects */
+	int64_t rejects;              /* in <corpus>.rejects, at most */
 	struct status_domain *domain; /* the configuration's first, then the ledger's others */
 	size_t domains_n;
 	struct status_run *run;

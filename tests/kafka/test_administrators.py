@@ -58,6 +58,20 @@ def test_a_batch_topic_that_was_created_again_is_said_to_be_that(mix):
         assert "`riffle repair` fills it" in stderr and "expired" not in stderr
 
 
+def test_a_run_that_has_committed_nothing_does_not_hold_repair_back(mix, riffle):
+    """It was in mix.runs for a while, and the ledger knows it at step 0 ever since."""
+    config, end = json.loads(mix.config.read_text()), STEPS + LEAD + 2
+    for runs, until in ((["trainers", "other"], end - 1), (["trainers"], end)):
+        config["mix"] |= {"runs": runs, "max_lead_steps": 0}
+        mix.config.write_text(json.dumps(config))
+        riffle("mix", "-c", mix.config, "--accept-config", "--yes", "--until-step", until)
+    mix.tool("topic", "write", f"{mix.name}.batches", LANES, input="")
+    refused = riffle("repair", "-c", mix.config, "--from-step", STEPS + 1, check=False)
+    assert refused.returncode == 1 and f"run trainers is at step {STEPS} by the ledger" in refused.stderr
+    repaired = riffle("repair", "-c", mix.config, "--from-step", STEPS)
+    assert "REPAIR-UNCOMMITTED run=other" in repaired.stderr and f"{STEPS}..{end}" in repaired.stdout
+
+
 def test_the_runs_of_a_batch_topic_that_was_created_again_are_reset_once_it_is_repaired(mix, riffle):
     """The whole way out."""
     before = riffle("read", "-c", mix.config, "--from-step", 12, "--steps", 8).stdout
