@@ -439,6 +439,8 @@ print_mix(const struct init_files *l, const char *corpus, FILE *to)
 static void
 print_head(const struct init_print_options *o, bool tokens, bool text, FILE *to)
 {
+	char *here = realpath(".", NULL);
+
 	fprintf(to, "# By `riffle config --init");
 	for (size_t i = 0; i < o->folders_n; i++) {
 		fputc(' ', to);
@@ -456,8 +458,11 @@ print_head(const struct init_print_options *o, bool tokens, bool text, FILE *to)
 	    "#     riffle mix -c run.yml\n"
 	    "#     riffle read -c run.yml --steps 3\n"
 	    "#\n"
-	    "# Paths are relative to the folder of this file. `riffle config --keys` explains "
-	    "all keys.\n\n");
+	    "# Paths are relative to the folder of this file: put it where it was made, into\n"
+	    "# ");
+	print_plain(here == NULL ? "." : here, to);
+	fprintf(to, "\n# `riffle config --keys` explains all keys.\n\n");
+	free(here);
 }
 
 static enum fail_code

@@ -276,7 +276,8 @@ static enum fail_code
 pass_answer(struct output *o, struct ledger_answer *answer, struct failure *f)
 {
 	if (answer->accepted)
-		log_info("mix: request id=%s accepted step=%" PRId64, answer->id, answer->step);
+		log_info("mix: request id=%s accepted step=%" PRId64 " what=\"%.200s\"", answer->id,
+		    answer->step, answer->text);
 	else
 		log_info("mix: request id=%s refused why=\"%s\"", answer->id, answer->text);
 	return output_add_answer(o, answer, f);

@@ -21,7 +21,11 @@ _NAMES = ("error", "warning", "info", "debug")
 @c.LogFunction
 def _pass_on(_opaque: int, level: int, line: bytes) -> None:
     """Called by threads of the library, too."""
-    text = line.decode(errors="replace")
+    write(level, line.decode(errors="replace"))
+
+
+def write(level: int, text: str) -> None:
+    """A line of the package's own, or of the library: LOG_INFO, ..."""
     if logger.hasHandlers():
         logger.log(_LEVELS[level], "%s", text)
     elif sys.stderr is not None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, 
 import numpy as np
 
 from . import _library as c
+from . import log
 from .errors import DataError, UsageError, error_of
 from .metrics import add_progress
 
@@ -339,4 +340,5 @@ def step_of_state(state: Mapping[str, Any], mix: str, run: str) -> int:
     if state["run"] != run:
         warnings.warn(f"riffle: the checkpoint is of run {state['run']}; run {run} continues from its step {state['step']}, "
                       "and commits as its own", RuntimeWarning, stacklevel=3)
+    log.write(c.LOG_INFO, f"riffle: run {run} of mix {mix} goes to step {state['step']}, that of its checkpoint")
     return int(state["step"])

@@ -149,6 +149,13 @@ def test_a_bootstrap_of_ones_own_is_used_and_nothing_is_started(cluster):
         done = cluster(command, RIFFLE_BOOTSTRAP=address, code=1)
         assert done.stdout == ""
         assert done.stderr == f"kafka: RIFFLE_BOOTSTRAP is set, and nobody listens at {address}\n"
+    assert "nothing is ended" in cluster("down", RIFFLE_BOOTSTRAP=address).stderr
+    assert cluster.pid_file() is None
+
+
+def test_a_broker_of_ones_own_is_ended_where_its_address_was_exported(cluster):
+    address = cluster("up").stdout.strip()
+    assert cluster("status", RIFFLE_BOOTSTRAP=address).stdout == f"{address}\n"
     cluster("down", RIFFLE_BOOTSTRAP=address)
     assert cluster.pid_file() is None
 
