@@ -4,7 +4,7 @@
     examples/backup.py save pretrain.backup localhost:9092 pretrain.ledger pretrain.control
     examples/backup.py restore pretrain.backup localhost:9092
 
-Needs confluent-kafka. -X name=value: any property of librdkafka. A record is a line of JSON, in gzip.
+Needs confluent-kafka. -X name=value: any property of librdkafka; file:PATH or env:NAME in place of a password. A record is a line of JSON, in gzip.
 """
 
 import argparse
@@ -16,6 +16,7 @@ import sys
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
 
+GROUP = "riffle-backup"  # commits nothing; a broker wants the right to READ it all the same
 TIMEOUT = 60  # seconds without an answer of the broker
 
 
@@ -34,8 +35,28 @@ def partitions_of(consumer, topic):
     return [TopicPartition(topic, n, OFFSET_BEGINNING) for n in sorted(found.partitions)]
 
 
+def secret_of(value):
+    """The value of a property, as riffle takes it: file:PATH and env:NAME stand for a text that the command line does not show."""
+    kind, _, name = value.partition(":")
+    if kind == "file":
+        with open(name) as file:
+            return file.read().rstrip("\n")
+    return os.environ[name] if kind == "env" else value
+
+
+def counts_of(file):
+    """Records that a file has of each topic; none where it is not there."""
+    counts = {}
+    if os.path.exists(file):
+        with gzip.open(file, "rt") as lines:
+            for line in lines:
+                topic = json.loads(line)[0]
+                counts[topic] = counts.get(topic, 0) + 1
+    return counts
+
+
 def consumer_of(properties):
-    return Consumer({"group.id": "riffle-backup", "enable.auto.commit": False, "isolation.level": "read_committed",
+    return Consumer({"group.id": GROUP, "enable.auto.commit": False, "isolation.level": "read_committed",
                      "enable.partition.eof": True, "auto.offset.reset": "error", **properties})
 
 
@@ -57,7 +78,12 @@ def save(file, properties, topics):
             elif m.error().code() == KafkaError._PARTITION_EOF:
                 open_ends.discard((m.topic(), m.partition()))
             else:
-                sys.exit(f"topic {m.topic()}: {m.error()}")
+                sys.exit(f"{m.topic() or 'group ' + GROUP}: {m.error()}")
+    before = counts_of(file)
+    for topic, n in counts.items():
+        if n < before.get(topic, topic.endswith(".ledger")):
+            os.remove(file + ".new")
+            sys.exit(f"topic {topic} has {n} records, and {file} had {before.get(topic, 0)}: nothing is written. Was the topic deleted?")
     os.replace(file + ".new", file)
     consumer.close()
     for topic, n in counts.items():
@@ -110,7 +136,7 @@ def main():
     p.add_argument("topics", nargs="*")
     p.add_argument("-X", action="append", default=[], metavar="NAME=VALUE")
     o = p.parse_args()
-    properties = {"bootstrap.servers": o.bootstrap, **dict(x.split("=", 1) for x in o.X)}
+    properties = {"bootstrap.servers": o.bootstrap, **{name: secret_of(value) for name, value in (x.split("=", 1) for x in o.X)}}
     if o.what == "restore":
         restore(o.file, properties)
     elif o.topics:

@@ -14,6 +14,7 @@ MIXER = {8: 116e6, 64: 129e6, 256: 87e6, 1024: 52e6}
 BROKER = 46e6       # tokens/s that a broker on two cores took at least, at 1,024 lanes and by default
 READER = 290e6      # tokens/s of one process, Python
 PRODUCER = 74e6     # bytes of text a second, one core
+SEGMENT = 2**30     # segment.bytes of a topic: Kafka deletes whole ones
 LEAD = 64           # max_lead_steps by default: no less, however long a step is
 TEXT = 7.7e6 / 2204336  # bytes of text a token: the text of "From a file to tokens"
 
@@ -58,9 +59,11 @@ def main():
     stored = o.token_bytes * rate
     domains = o.tokens * o.token_bytes * o.copies
     batches = min(o.tokens, rate * 3600 * o.keep_hours) * o.token_bytes * o.copies
-    passes = 2 * o.copies + 2  # a domain is written while another is read: o.copies writes and a read, twice
-    by_rate = math.ceil(passes * rate / BROKER)
+    published = o.tokens / (3600 * o.publish_hours)
+    by_training = math.ceil((o.copies + 2) * rate / BROKER)  # batches are written o.copies times and read; domains are read
+    by_publishing = math.ceil(o.copies * published / BROKER)
     by_disk = math.ceil((domains + batches) / o.broker_disk)
+    brokers = max(by_training, by_publishing, by_disk, o.copies)
     text = o.tokens * TEXT
     mixer = MIXER[min(p for p in MIXER if p >= partitions)]
     rows = [
@@ -71,11 +74,15 @@ def main():
         ("a rank reads", f"{100 * rate / ranks / READER:.2g} % of one process ({in_words(READER, 'tokens/s')})"),
         ("disk, domains", f"{in_words(domains, 'B')} ({o.copies} copies)"),
         ("disk, batches", f"{in_words(batches, 'B')} ({o.keep_hours:g} hours, {o.keep_hours * 3600 / step_s:,.0f} steps, {o.copies} copies)"),
-        ("brokers", f"{max(by_rate, by_disk, o.copies)}: {by_disk} by disk, {by_rate} by rate, {o.copies} for the copies"),
+        ("", f"and up to {in_words(partitions * SEGMENT * o.copies, 'B')} in segments that are not full, which stay"),
+        ("brokers", f"{brokers}: {by_disk} by disk (of {in_words(o.broker_disk, 'B')}), {by_training} by the training's rate, "
+                    f"{by_publishing} to publish in {o.publish_hours:g} hours, {o.copies} for the copies"),
+        ("disk of a broker", in_words((domains + batches + partitions * SEGMENT * o.copies) / brokers, "B")),
         ("network", f"into the brokers {in_words(stored * o.copies, 'B/s')}, mixer in and out {in_words(stored, 'B/s')} each, "
                     f"trainers together {in_words(stored, 'B/s')}"),
         ("publishing", f"{in_words(text, 'B')} of text, {text / PRODUCER / 3600:,.0f} core hours: "
                        f"{math.ceil(text / PRODUCER / 3600 / o.publish_hours)} at once for {o.publish_hours:g} hours"),
+        ("", f"{in_words(published, 'tokens/s')}, into the brokers {in_words(published * o.token_bytes * o.copies, 'B/s')}"),
         ("run.yml", f"sequence_length: {o.sequence}, topics: {{replication: {o.copies}, min_insync_replicas: {max(1, o.copies - 1)}}},"),
         ("", f"mix: {{global_batch: {sequences}, lanes: {lanes}, partitions: {partitions}, "
              f"max_lead_steps: {math.ceil(max(60 / step_s, LEAD))}}}"),
