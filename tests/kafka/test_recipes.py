@@ -115,12 +115,16 @@ def test_what_kustomize_applies_leaves_the_secret_of_the_user_alone():
     assert used == {BY_NAME["Secret", "riffle"]["metadata"]["name"]}  # whose form is secret.yml
 
 
-def test_slurm_publishes_a_partition_a_task(riffle, place, build):
+def test_slurm_publishes_a_partition_a_task(riffle, place, build, tmp_path):
+    """A stand-in for srun, which is not on this machine: it runs its words with the cores that it is told, as that of Slurm 22.05 does."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/srun").write_text('#!/bin/sh\nexec taskset -c 0-$((SRUN_CPUS_PER_TASK - 1)) "$@"\n')
+    (tmp_path / "bin/srun").chmod(0o755)
     riffle("topics", "-c", place.config, "--create", env=place.env)
     script = ROOT / "examples/slurm/produce.sbatch"
     first, last = map(int, re.search(r"^#SBATCH --array=(\d+)-(\d+)$", script.read_text(), re.M).groups())
     env = {k: v for k, v in os.environ.items() if not k.startswith("SLURM")}
-    env = {**env, **place.env, "PATH": f"{build}:{env['PATH']}"}
+    env = {**env, **place.env, "SLURM_CPUS_PER_TASK": "2", "PATH": f"{tmp_path}/bin:{build}:{env['PATH']}"}
     for task in range(first, last + 1):
         done = subprocess.run(["bash", script], env={**env, "SLURM_ARRAY_TASK_ID": str(task)}, capture_output=True, text=True, timeout=300)
         assert done.returncode == 0, done.stderr
@@ -134,8 +138,9 @@ def test_systemd_starts_what_the_program_takes(riffle, place):
         name, value = re.search(r"^# A file with the line (\w+)=(.*\d) ", text, re.M).groups()
         assert f"\nEnvironment={name}=\nEnvironmentFile=-/etc/riffle/%i.{unit.name[7:-9]}.env\n" in text  # where it is optional
         line = re.search(r"^ExecStart=/usr/bin/riffle (.*)$", text, re.M)[1].replace("%i", "run")
-        assert line.endswith(f" ${name}"), unit
-        command, *words = [place(word) for word in shlex.split(line.replace(f"${name}", value))]
+        assert line.endswith(f" ${name} $SASL"), unit
+        password = re.search(r'^LoadCredential=kafka:.*\nEnvironment="SASL=(.*)"$', text, re.M)[1].replace("%d", "/run/credentials")
+        command, *words = [place(word) for word in shlex.split(line.replace(f"${name}", value).replace("$SASL", password))]
         known = riffle(command, "--help").stdout
         assert all(word in known for word in words if word.startswith("-")), unit
         assert pathlib.Path(words[words.index("-c") + 1]).exists(), unit
