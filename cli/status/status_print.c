@@ -10,12 +10,6 @@
 #include "common/base/clock.h"
 #include "common/terminal/terminal.h"
 
-static const char *const reason_name[] = {
-    [LEDGER_BY_CONFIG] = "the configuration",
-    [LEDGER_BY_PHASE] = "phase",
-    [LEDGER_BY_REQUEST] = "request",
-};
-
 /*
  * "1.61 M": three figures and a unit of thousands. A value is scaled before it is rounded, so that
  * 999.9 becomes "1e+03" and not "1 k".
@@ -45,7 +39,7 @@ print_weights(const struct status *st, FILE *to)
 	const struct ledger *l = &st->ledger;
 
 	fprintf(to, "weights  version %" PRId64 " since step %" PRId64 ", by %s", l->version,
-	    l->version_step, reason_name[l->reason]);
+	    l->version_step, ledger_reason_names[l->reason]);
 	if (text(l->reason_id)[0] != '\0')
 		fprintf(to, " %s", l->reason_id);
 	if (text(l->phase)[0] != '\0')
