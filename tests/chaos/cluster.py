@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import time
+import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UP_TRIES = 4
@@ -20,6 +21,19 @@ def java_hash(text):
     for c in text.encode():
         value = (31 * value + c) & 0xFFFFFFFF
     return value & 0x7FFFFFFF
+
+
+def command_of_kafka(version, name):
+    """The words that run a command of Kafka without its shell: a class of its core, which moves to kafka-tools from 4.0 on."""
+    java = pathlib.Path(os.environ["JAVA_HOME"]) / "bin/java" if "JAVA_HOME" in os.environ else "java"
+    jars, main = [ROOT / f"build/jars/kafka-{version}"], f"kafka.admin.{name}"
+    if not version.startswith("3."):
+        jars.append(ROOT / f"build/jars/kafka-tools-{version}")
+        subprocess.run([ROOT / "scripts/maven-jars", jars[1], f"org.apache.kafka:kafka-tools:{version}"], check=True)
+        with zipfile.ZipFile(jars[1] / f"kafka-tools-{version}.jar") as jar:
+            if f"org/apache/kafka/tools/{name}.class" in jar.namelist():
+                main = f"org.apache.kafka.tools.{name}"
+    return [java, "-XX:TieredStopAtLevel=1", "-cp", ":".join(f"{j}/*" for j in jars), main]
 
 
 def is_gone(pid):
@@ -103,11 +117,9 @@ class Cluster:
         return at
 
     def configure(self, topic, setting):
-        java = pathlib.Path(os.environ["JAVA_HOME"]) / "bin/java" if "JAVA_HOME" in os.environ else "java"
-        jars = ROOT / f"build/jars/kafka-{self.home().name.rpartition('-')[0]}"
-        done = subprocess.run([java, "-cp", f"{jars}/*", "kafka.admin.ConfigCommand", "--bootstrap-server", self.bootstrap,
-                               "--entity-type", "topics", "--entity-name", topic, "--alter", "--add-config", setting],
-                              capture_output=True, text=True, timeout=60)
+        words = command_of_kafka(self.home().name.rpartition("-")[0], "ConfigCommand")
+        done = subprocess.run([*words, "--bootstrap-server", self.bootstrap, "--entity-type", "topics", "--entity-name", topic,
+                               "--alter", "--add-config", setting], capture_output=True, text=True, timeout=60)
         if done.returncode != 0:
             raise RuntimeError(f"topic {topic}: setting {setting}: {done.stderr.strip()} {done.stdout.strip()}")
 

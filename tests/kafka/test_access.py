@@ -27,6 +27,7 @@ from conftest import ROOT, Package, Riffle, wait_until
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
 
+from cluster import command_of_kafka  # noqa: E402
 from log_tail import batches, cut  # noqa: E402
 
 VERSION = os.environ.get("KAFKA", "3.9")
@@ -364,18 +365,6 @@ def test_topics_are_made_and_deleted_with_their_rights_and_each_one_missing_is_n
         world.run("other-admin", "topics", "--delete", "--yes", check=False)
 
 
-def kafka_acls(broker):
-    """The words that run kafka-acls.sh without its shell."""
-    jars = [ROOT / f"build/jars/kafka-{v}" for v in (broker.users.parent.name.split("-")[0],)]
-    main = "kafka.admin.AclCommand"
-    if not jars[0].name.startswith("kafka-3."):
-        version = jars[0].name.removeprefix("kafka-")
-        jars.append(ROOT / f"build/jars/kafka-tools-{version}")
-        subprocess.run([ROOT / "scripts/maven-jars", jars[1], f"org.apache.kafka:kafka-tools:{version}"], check=True)
-        main = "org.apache.kafka.tools.AclCommand"
-    return ["java", "-XX:TieredStopAtLevel=1", "-cp", ":".join(f"{j}/*" for j in jars), main]
-
-
 def test_the_printed_lines_give_and_take_the_rights(world, tmp_path):
     admin = world.broker.properties("admin")
     module = "plain.PlainLoginModule" if admin["sasl.mechanism"] == "PLAIN" else "scram.ScramLoginModule"
@@ -384,7 +373,7 @@ def test_the_printed_lines_give_and_take_the_rights(world, tmp_path):
         f"security.protocol=SASL_SSL\nssl.truststore.type=PEM\nssl.truststore.location={admin['ssl.ca.location']}\n"
         f"sasl.mechanism={admin['sasl.mechanism']}\n"
         f"sasl.jaas.config={login} username=\"admin\" password=\"{admin['sasl.password']}\";\n")
-    java = [*kafka_acls(world.broker), "--bootstrap-server", admin["bootstrap.servers"], "--command-config",
+    java = [*command_of_kafka(world.broker.users.parent.name.split("-")[0], "AclCommand"), "--bootstrap-server", admin["bootstrap.servers"], "--command-config",
             str(tmp_path / "admin.properties")]
     # A prefix of groups, a transactional id, several topics: one line each, for each is a JVM.
     lines = [line for command in ("retain", "mix")
