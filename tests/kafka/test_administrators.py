@@ -121,8 +121,9 @@ def test_partitions_that_were_added_are_said_to_be_that(mix, riffle):
     assert mixer.returncode == 2 and "where partitions were added, which Kafka does not take away" in mixer.stderr
     repair = riffle("repair", "-c", mix.config, check=False)
     assert repair.returncode != 0 and "partitions were added" in repair.stderr
-    problem, = mix.problems()  # the run's commits are good: they are those of the lanes
-    assert "where partitions were added, which Kafka does not take away" in problem
+    problems = mix.problems()  # the run's commits are good: they are those of the lanes
+    assert len(problems) == 1, problems
+    assert "where partitions were added, which Kafka does not take away" in problems[0]
 
 
 def test_a_ledger_that_was_emptied_is_said_to_be_that(mix, riffle):

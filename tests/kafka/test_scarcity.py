@@ -56,7 +56,7 @@ def test_without_descriptors_there_is_a_sentence_and_a_few_are_enough_for_many_f
     expected = riffle("read", "-c", calm_mix, *steps).stdout
     commands = [["produce", "-c", few.path], ["mix", "-c", mix, "--until-step", 6], ["read", "-c", calm_mix, *steps]]
     for words, process in [(words, start(riffle, resource.RLIMIT_NOFILE, 4, *words)) for words in commands]:
-        out, said = process.communicate(timeout=120)
+        out, said = process.communicate(timeout=300)
         if process.returncode == 0:  # one descriptor after the other may just do
             assert words[0] != "read" or out == expected
         else:
@@ -66,7 +66,7 @@ def test_without_descriptors_there_is_a_sentence_and_a_few_are_enough_for_many_f
             assert "this process may have 4; `ulimit -n` raises it" in last, said
     for words in commands:
         process = start(riffle, resource.RLIMIT_NOFILE, 64, *words)
-        out, said = process.communicate(timeout=120)
+        out, said = process.communicate(timeout=300)
         assert process.returncode == 0, said
     assert out == expected and riffle("read", "-c", mix, *steps).stdout == expected
     assert few.values("a") == calm.values("a")
