@@ -19,7 +19,7 @@ from pipeline import ATTACHED, BUILD, LANES, LEAD, TRANSACTION_S
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "kafka"))
 
-from wire_proxy import Fate, Forger, Proxy  # noqa: E402
+from wire_proxy import Forger, proxies_of  # noqa: E402
 
 FAULTS = {}
 COMMIT_POINTS = ["mix.before_begin", "mix.mid_produce", "mix.after_flush", "mix.after_offsets", "mix.after_commit"]
@@ -192,10 +192,7 @@ def restart_clients(run, env):
 @fault("metadata-empty")
 def metadata_empty(run, rng):
     """All connections break, and for a while answers with metadata name no broker, which librdkafka from 2.13 on takes at its word."""
-    proxies = [Proxy(address, lambda api_key: Fate.PASS) for address in run.cluster.bootstrap.split(",")]
-    names = {theirs: ours for proxy in proxies for theirs, ours in proxy.names.items()}
-    for proxy in proxies:
-        proxy.names = names
+    proxies = proxies_of(run.cluster.bootstrap)
     try:
         targets = [p.beyond() for p in run.pipelines]
         restart_clients(run, {"RIFFLE_BOOTSTRAP": ",".join(proxy.address for proxy in proxies)})

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from wire_proxy import Fate, Proxy
+from wire_proxy import proxies_of
 
 sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
 
@@ -23,11 +23,7 @@ def bootstrap(build):
 
 @pytest.fixture
 def proxies(bootstrap):
-    """Before each broker one; an address in any answer is that of a proxy."""
-    made = [Proxy(address, lambda api_key: Fate.PASS) for address in bootstrap.split(",")]
-    names = {theirs: ours for proxy in made for theirs, ours in proxy.names.items()}
-    for proxy in made:
-        proxy.names = names
+    made = proxies_of(bootstrap)
     yield made
     for proxy in made:
         proxy.close()
