@@ -16,7 +16,6 @@ enum {
 	AHEAD_BYTES = 16 << 20,
 	MARKERS = 1,   /* behind the last records of a transaction */
 	LOOKS_MAX = 3, /* a log that is being cut can move under a look */
-	OPEN_MS = 10000,
 	OPEN_PAUSE_MS = 200,
 };
 
@@ -332,9 +331,9 @@ lane_ends_query(struct lane_end **out, struct lane_map *map, const char *mix,
 enum fail_code
 lane_ends_query_decided(struct lane_end **out, struct lane_map *map,
     struct lane_ends_ledger *ledger, const char *mix, const struct properties *properties,
-    int timeout_ms, struct failure *f)
+    int timeout_ms, int patience_ms, struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + OPEN_MS;
+	int64_t deadline_ms = clock_ms() + patience_ms;
 	bool open = true;
 
 	for (;;) {

@@ -90,13 +90,15 @@ struct lane_ends_report {
 enum fail_code lane_ends_query(struct lane_end **out, struct lane_map *map, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
 
+enum { LANE_ENDS_PATIENCE_MS = 10000 };
+
 /*
  * The same while every transaction of the mix is decided (transactions_open()), with `open`: waits
- * a few seconds for markers that are on their way. Fills `high` and `open` of *ledger, too.
+ * up to patience_ms for markers that are on their way. Fills `high` and `open` of *ledger, too.
  */
 enum fail_code lane_ends_query_decided(struct lane_end **out, struct lane_map *map,
     struct lane_ends_ledger *ledger, const char *mix, const struct properties *properties,
-    int timeout_ms, struct failure *f);
+    int timeout_ms, int patience_ms, struct failure *f);
 
 /* Whether some lane shows no record, so that lane_ends_ledger.first matters. Pure, as the rest. */
 bool lane_ends_empty(const struct lane_end *end, uint32_t n);

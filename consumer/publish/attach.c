@@ -493,6 +493,33 @@ attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *
 /* ---- the lanes ---- */
 
 enum fail_code
+attach_settle(struct attach *a, struct transactions *t, bool *settled, struct failure *f)
+{
+	struct lane_ends_ledger l = {0};
+	struct lane_end *end;
+	struct lane_map map = {0};
+	const char *mix = a->config->mix.name;
+	uint32_t open = 0;
+	enum fail_code code =
+	    lane_ends_query_decided(&end, &map, &l, mix, &a->config->kafka, ASK_TIMEOUT_MS, 0, f);
+
+	*settled = false;
+	for (uint32_t i = 0; code == FAIL_NONE && i < lane_map_lying(&map); i++)
+		open += end[i].open;
+	if (code == FAIL_NONE && (open > 0 || l.open)) {
+		code = transactions_end_open(t, end, lane_map_lying(&map), l.open, f);
+		*settled = code == FAIL_NONE;
+	}
+	free(end);
+	if (*settled)
+		log_warning("mix: MIX-HANGING mix=%s lanes=%" PRIu32
+			    " ledger=%s: aborted a transaction "
+			    "that nobody ended: a broker has lost its markers, or never wrote them",
+		    mix, open, l.open ? "yes" : "no");
+	return code;
+}
+
+enum fail_code
 attach_compare(struct attach *a, const struct ledger *last, struct lane_end **out, uint32_t *lanes,
     struct failure *f)
 {
@@ -505,7 +532,8 @@ attach_compare(struct attach *a, const struct ledger *last, struct lane_end **ou
 	enum fail_code code;
 
 	*out = NULL;
-	code = lane_ends_query_decided(out, &map, &l, mix, &a->config->kafka, ASK_TIMEOUT_MS, f);
+	code = lane_ends_query_decided(
+	    out, &map, &l, mix, &a->config->kafka, ASK_TIMEOUT_MS, LANE_ENDS_PATIENCE_MS, f);
 	/*
 	 * Partitions that were added while a mixer ran are no lanes that lost something, and where
 	 * lanes share them records do not fit their lanes any more.

@@ -10,6 +10,8 @@
  *     attach_look()    reads it again: is it another mixer's? (claim.h has the races)
  *     attach_compare() do all lanes end with the ledger's last step?
  *     attach_take()    the mixer in the state of that record, or a new one
+ *     attach_settle()  where one of these three found damage: transactions that nobody ended are
+ *                      aborted, and the three come once more
  *     START            committed by the caller, once in a mixer's life; then attach_started()
  *
  * Attaching while the ledger's leader changes. A new leader first shows records only as far as it
@@ -50,6 +52,7 @@
 #include "consumer/publish/lead.h"
 
 struct lane_end;
+struct transactions;
 
 /*
  * What is to be done with a configuration that differs from the ledger's. `confirm` gets the text
@@ -111,6 +114,17 @@ enum fail_code attach_check(struct attach *a, struct ledger *last, bool *found, 
 
 /* The same right after output_open(), without the configuration: what is read is final. */
 enum fail_code attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *f);
+
+/*
+ * Where attach_look(), attach_compare() or attach_take() found a log damaged: aborts what stands on
+ * lanes and in the ledger of transactions that nobody ended, with the handle `t`, after which the
+ * caller looks once more. Every earlier transaction is decided, so that nobody else will. Brokers
+ * lose markers, and those of Kafka 4.3 and 4.4 never write them where a partition has no leader as
+ * the coordinator starts (KAFKA-20734). No reader has seen what is aborted. *settled: there was
+ * some. FAIL_FENCED, FAIL_BROKER and others.
+ */
+enum fail_code attach_settle(
+    struct attach *a, struct transactions *t, bool *settled, struct failure *f);
 
 /*
  * Compares the last record of each lane with the ledger's, *last, right after attach_look() found

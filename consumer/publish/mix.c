@@ -45,6 +45,7 @@ enum {
 	LOOK_MS = 2000, /* between two looks for another mixer, while nothing may be written */
 	DRY_PAUSE_MS = 20,
 	RECOVER_PAUSE_MS = 500,
+	SETTLE_TRIES = 3,       /* brokers may end again as a hanging transaction is aborted */
 	WARN_LANES = 16,        /* that are named, of those that do not end with the ledger */
 	FENCED_WAIT_MS = 10000, /* for the START of whoever has fenced us */
 };
@@ -673,11 +674,10 @@ warn_lanes(const struct mix *m, const struct lane_end *end, uint32_t lanes, int6
 	uint32_t warned = 0;
 
 	for (uint32_t i = 0; i < lanes && warned < WARN_LANES; i++)
-		if (end[i].state != LANE_ENDS_LEVEL || end[i].open) {
+		if (end[i].state != LANE_ENDS_LEVEL) {
 			log_warning("mix: MIX-LANE-END mix=%s lane=%" PRIu32 " step_next=%" PRIu64
-				    " ledger_next=%" PRId64 "%s",
-			    m->config->mix.name, i, end[i].next, ledger_next,
-			    end[i].open ? " transaction=open" : "");
+				    " ledger_next=%" PRId64,
+			    m->config->mix.name, i, end[i].next, ledger_next);
 			warned++;
 		}
 }
@@ -716,13 +716,33 @@ compare_lanes(struct mix *m, const struct ledger *last, struct failure *f)
 	return code;
 }
 
+/* The mixer in the state that the logs show. FAIL_DATA: they are damaged. */
+static enum fail_code
+take_state(struct mix *m, struct mixer **mixer, struct failure *f)
+{
+	struct ledger last = {0};
+	bool found;
+	enum fail_code code = attach_look(&m->attach, &last, &found, f);
+
+	if (code == FAIL_NONE && found)
+		code = compare_lanes(m, &last, f);
+	if (code == FAIL_NONE) {
+		code = attach_take(&m->attach, m->lead, &last, found, mixer, &m->over, f);
+		if (code == FAIL_DATA && !found)
+			code = damaged_or_fenced(m, f);
+	}
+	ledger_clear(&last);
+	return code;
+}
+
 /* From the ledger to an assembler. After a failure detach() is due. */
 static enum fail_code
 open_state(struct mix *m, struct failure *f)
 {
 	struct ledger last = {0};
+	struct failure other;
 	struct mixer *mixer = NULL;
-	bool found;
+	bool found, settled = true;
 	enum fail_code code = attach_check(&m->attach, &last, &found, f);
 
 	ledger_clear(&last);
@@ -730,15 +750,18 @@ open_state(struct mix *m, struct failure *f)
 		code = output_open(&m->output, f);
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
 	if (code == FAIL_NONE)
-		code = attach_look(&m->attach, &last, &found, f);
-	if (code == FAIL_NONE && found)
-		code = compare_lanes(m, &last, f);
-	if (code == FAIL_NONE) {
-		code = attach_take(&m->attach, m->lead, &last, found, &mixer, &m->over, f);
-		if (code == FAIL_DATA && !found)
-			code = damaged_or_fenced(m, f);
+		code = take_state(m, &mixer, f);
+	for (int tries = 0; code == FAIL_DATA && settled && tries < SETTLE_TRIES; tries++) {
+		mixer_close(mixer);
+		mixer = NULL;
+		code = attach_settle(&m->attach, m->output.transactions, &settled, &other);
+		if (code == FAIL_NONE && settled)
+			code = take_state(m, &mixer, f);
+		else if (code == FAIL_NONE || code == FAIL_DATA)
+			code = f->code; /* what was found first */
+		else
+			*f = other;
 	}
-	ledger_clear(&last);
 	if (code == FAIL_NONE) {
 		output_resume(&m->output, &m->attach.drawn);
 		code = tell_feed(m, mixer, f);

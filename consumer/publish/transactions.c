@@ -13,6 +13,7 @@
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
+#include "consumer/batches/lane_ends.h"
 
 enum {
 	LINGER_MS = 500,
@@ -613,4 +614,34 @@ transactions_check_owner(struct transactions *t, struct failure *f)
 	if (transactions_begin(t, f) != FAIL_NONE || send_offsets(t, &offset, 1, f) != FAIL_NONE)
 		return f->code;
 	return transactions_abort(t, f);
+}
+
+/* A record of one byte, on a lane or, without one, in a topic's only partition. */
+static enum fail_code
+put_byte(struct transactions *t, rd_kafka_topic_t *topic, uint32_t lane, struct failure *f)
+{
+	uint8_t *bytes = calloc(1, 1);
+
+	if (bytes == NULL)
+		return fail_memory(f);
+	return topic == NULL ? transactions_put(t, lane, bytes, 1, f)
+			     : put(t, topic, 0, NULL, bytes, 1, f);
+}
+
+enum fail_code
+transactions_end_open(struct transactions *t, const struct lane_end *end, uint32_t lanes,
+    bool ledger, struct failure *f)
+{
+	enum fail_code code = transactions_begin(t, f);
+
+	if (code == FAIL_NONE)
+		code = put_byte(t, t->rejects, 0, f);
+	if (code == FAIL_NONE && ledger)
+		code = put_byte(t, t->ledger, 0, f);
+	for (uint32_t i = 0; code == FAIL_NONE && i < lanes; i++)
+		if (end[i].open)
+			code = put_byte(t, NULL, i, f);
+	if (code == FAIL_NONE)
+		code = transactions_flush(t, f);
+	return code == FAIL_NONE ? transactions_abort(t, f) : code;
 }

@@ -82,6 +82,7 @@ struct transactions_times transactions_times(
 int transactions_patience_ms(uint32_t partitions);
 
 struct kafka_stats;
+struct lane_end;
 struct transactions;
 
 struct transactions_options {
@@ -189,6 +190,16 @@ enum fail_code transactions_flush(struct transactions *t, struct failure *f);
 
 /* Ends the open transaction without its records. Fails as transactions_commit() does. */
 enum fail_code transactions_abort(struct transactions *t, struct failure *f);
+
+/*
+ * Ends what older transactions of the mix left open: on the lanes that are `open`, in the ledger
+ * where `ledger` says so, and of the dead letters. A partition that lost a marker, or never got
+ * one, still has the transaction open, of the mix's own producer id. A record of one byte is put
+ * there and aborted, and one marker ends both: no reader sees either. Where nothing is open, that
+ * costs two offsets. No transaction of this handle is open.
+ */
+enum fail_code transactions_end_open(struct transactions *t, const struct lane_end *end,
+    uint32_t lanes, bool ledger, struct failure *f);
 
 /*
  * Sends the offsets to group <mix>.mixer and commits. FAIL_NONE: committed; readers may see it a

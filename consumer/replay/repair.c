@@ -75,7 +75,8 @@ read_ends(struct work *w, struct failure *f)
 	free(w->end);
 	w->end = NULL;
 	w->map = (struct lane_map){0};
-	code = lane_ends_query_decided(&w->end, &w->map, &w->ledger, w->mix, kafka, ASK_MS, f);
+	code = lane_ends_query_decided(
+	    &w->end, &w->map, &w->ledger, w->mix, kafka, ASK_MS, LANE_ENDS_PATIENCE_MS, f);
 	/* Partitions that were added are no lanes: nothing belongs there, and keys may not fit. */
 	if ((code == FAIL_NONE || code == FAIL_DATA) && w->map.lanes > 0 &&
 	    batch_topic_judge(w->mix, &w->last, &w->map, 0, NULL, 0, f) != FAIL_NONE)
@@ -150,38 +151,11 @@ fence(struct work *w, struct failure *f)
 	return transactions_open(&w->transactions, &o, f);
 }
 
-/*
- * A lane or ledger that lost a marker still has the transaction open, of the mix's own producer id.
- * A transaction of ours there ends both with one marker: aborted, for nobody knows how much of it
- * is left. The record is never visible.
- */
 static enum fail_code
 abort_open(struct work *w, struct failure *f)
 {
-	uint8_t *ledger = w->ledger.open ? calloc(1, 1) : NULL;
-
-	if (w->ledger.open && ledger == NULL)
-		return fail_memory(f);
-	if (transactions_begin(w->transactions, f) != FAIL_NONE) {
-		free(ledger);
-		return f->code;
-	}
-	if (ledger != NULL &&
-	    transactions_put_ledger(w->transactions, ledger, 1, NULL, f) != FAIL_NONE)
-		return f->code;
-	for (uint32_t i = 0; i < w->lanes; i++) {
-		uint8_t *bytes;
-
-		if (!w->end[i].open)
-			continue;
-		bytes = calloc(1, 1);
-		if (bytes == NULL)
-			return fail_memory(f);
-		if (transactions_put(w->transactions, i, bytes, 1, f) != FAIL_NONE)
-			return f->code;
-	}
-	if (transactions_flush(w->transactions, f) != FAIL_NONE ||
-	    transactions_abort(w->transactions, f) != FAIL_NONE)
+	if (transactions_end_open(w->transactions, w->end, w->lanes, w->ledger.open, f) !=
+	    FAIL_NONE)
 		return f->code;
 	if (read_ends(w, f) != FAIL_NONE)
 		return f->code;

@@ -16,6 +16,8 @@ enum {
 	ARRIVE_TURNS = 6, /* a record of a live log comes about so often */
 	STANDBY_ONE_OF = 4,
 	DISK_TURNS = 16,
+	UNMARKED_ONE_OF = 9,    /* seeds: in one of them brokers write some markers never */
+	UNMARKED = 7,           /* not one of unit_seeds in sim.c */
 	CUT_MAX = 8,            /* records of a tail that is lost, at most */
 	FAULTS_MAX = 24,        /* of a run */
 	TURNS_MAX = 60000,      /* of all actors: more is a run that does not end */
@@ -992,11 +994,11 @@ end_all(struct run *r)
 
 /* Each seed has some of the faults only, some often: rare ones meet in odd pairs that way. */
 static void
-draw_rates(const struct world *w, bool lost)
+draw_rates(const struct world *w, uint64_t seed, bool lost)
 {
 	struct chance *c = &cluster->chance;
 
-	for (int i = 0; i < CHANCE_FAULTS; i++) {
+	for (int i = 0; i < CHANCE_MARKERS_NEVER; i++) {
 		static const uint32_t rate[] = {0, 0, 200, 800, 3000};
 
 		c->rate[i] = rate[chance_below(sizeof(rate) / sizeof(rate[0]))];
@@ -1016,6 +1018,10 @@ draw_rates(const struct world *w, bool lost)
 	for (int i = CHANCE_LANE_CUT; i <= CHANCE_PARTITIONS; i++)
 		c->rate[i] = lost ? c->rate[i] / 2 : 0;
 	c->rate[CHANCE_DISK_FULL] /= 16;
+	if (seed / WORLD_KINDS % UNMARKED_ONE_OF == UNMARKED) {
+		c->rate[CHANCE_MARKERS_NEVER] = 5000;
+		c->rate[CHANCE_ID_EXPIRED] = 0; /* another producer id could not end them */
+	}
 	if (c->rate[CHANCE_SEEK] > 0 || c->rate[CHANCE_COMMITS_GONE] > 0) /* it is read again */
 		c->rate[CHANCE_RETENTION] = 0;
 	if (world_derived(w)) /* it has nothing to delete */
@@ -1057,7 +1063,7 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 	*c = (struct chance){.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 1,
 	    .trace = o->trace,
 	    .without = o->without};
-	draw_rates(r->w, o->lost);
+	draw_rates(r->w, seed, o->lost);
 	world_told()->ranks = r->w->ranks;
 	world_told()->standbys = chance_below(STANDBY_ONE_OF) == 0;
 	mix = &r->w->config->mix;

@@ -62,6 +62,7 @@ const char *const chance_name[CHANCE_FAULTS] = {
     [CHANCE_RIVAL] = "second mixer started",
     [CHANCE_REQUEST] = "request while the mix runs",
     [CHANCE_ACCEPT] = "configuration changed",
+    [CHANCE_MARKERS_NEVER] = "markers never written",
 };
 
 /* splitmix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). */

@@ -53,6 +53,8 @@ enum chance_fault {
 	CHANCE_RIVAL,      /* a second mixer is started by mistake */
 	CHANCE_REQUEST,    /* comes while the mix runs */
 	CHANCE_ACCEPT,     /* the mixer is started with a changed configuration */
+	/* Its rate is not drawn, so that seeds that found something stay as they were. */
+	CHANCE_MARKERS_NEVER, /* of an abort, on some partitions or all (KAFKA-20734) */
 	CHANCE_FAULTS,
 };
 

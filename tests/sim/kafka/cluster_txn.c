@@ -49,11 +49,29 @@ cluster_txn_marks(const struct cluster_txn *t, const struct cluster_partition *p
 	return false;
 }
 
+/*
+ * An abort of which no marker is ever written: all partitions keep it open, or some lanes do. (Of a
+ * commit that would be a loss.) One of dead letters alone is out of the mixer's sight.
+ */
+static bool
+never_marked(const struct cluster_txn *t, const struct cluster_partition *p, bool all)
+{
+	bool seen = false;
+
+	for (size_t i = 0; i < t->partitions_n; i++)
+		seen = seen || strstr(t->partition[i].partition->topic->name, ".rejects") == NULL;
+	if (all)
+		return seen;
+	return strstr(p->topic->name, ".batches") != NULL && chance_below(CHANCE_HALF) == 0;
+}
+
 /* Decides the transaction; the markers come on their own. */
 static void
 end(struct cluster_txn *t, bool commit)
 {
 	bool late = chance_fault(CHANCE_MARKERS_LATE, t->id);
+	bool never = !commit && t->partitions_n > 0 && chance_fault(CHANCE_MARKERS_NEVER, t->id);
+	bool all = never && chance_below(CHANCE_HALF) == 0;
 
 	t->state = CLUSTER_TXN_ENDING;
 	t->commit = commit;
@@ -62,7 +80,7 @@ end(struct cluster_txn *t, bool commit)
 		struct cluster_txn_partition *p = &t->partition[i];
 		bool slow = late && chance_below(CHANCE_HALF) == 0;
 
-		p->marked = false;
+		p->marked = never && never_marked(t, p->partition, all);
 		p->marker_ms =
 		    cluster->now_ms + (int64_t)chance_below(slow ? MARKER_LATE_MS : MARKER_MS);
 	}
