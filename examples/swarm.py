@@ -171,7 +171,9 @@ def cpu_s(pids):
 def written_mb(a, mixes, kind):
     """Bytes of the records of all topics `mix.kind`, in the logs of the broker's folder; "-": they are elsewhere."""
     names = {f"{name}.{kind}" for name, _ in mixes}
-    files = [path for path in a.logs.glob("**/*.log") if path.parent.name.rpartition("-")[0] in names]
+    # walk(): other topics may be deleted meanwhile.
+    files = [pathlib.Path(folder, file) for folder, _, files in os.walk(a.logs) for file in files
+             if file.endswith(".log") and os.path.basename(folder).rpartition("-")[0] in names]
     return sum(path.stat().st_size for path in files) / 1e6 if files else "-"
 
 

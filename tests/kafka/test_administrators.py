@@ -122,8 +122,8 @@ def test_partitions_that_were_added_are_said_to_be_that(mix, riffle):
     repair = riffle("repair", "-c", mix.config, check=False)
     assert repair.returncode != 0 and "partitions were added" in repair.stderr
     problems = mix.problems()  # the run's commits are good: they are those of the lanes
-    assert len(problems) == 1, problems
     assert "where partitions were added, which Kafka does not take away" in problems[0]
+    assert all("no mixer runs" in p for p in problems[1:]), problems  # some of its lanes may be read, but not that far
 
 
 def test_a_ledger_that_was_emptied_is_said_to_be_that(mix, riffle):
@@ -172,7 +172,8 @@ def test_a_ledger_that_loses_its_end_under_a_mixer_stops_it(mix, riffle, read):
     riffle("read", "-c", mix.config, "--steps", 2, "--commit-every", 1, "--timeout", 20, check=False)
     said = mixer.communicate(timeout=60)[1]
     assert mixer.returncode == 1
-    assert f"topic {ledger}: a record was delivered at offset" in said and "the ledger ended at" in said
+    went_back = f"topic {ledger}: a record was delivered at offset" in said and "the ledger ended at" in said
+    assert went_back or f"MIX-RECOVER topic {ledger}: asking" in said  # it looked while there was no ledger
     assert f"topic {ledger} has lost its end" in said and "`riffle repair -c" in said
     assert "ledger: steps " in riffle("repair", "-c", mix.config).stdout
     riffle("mix", "-c", mix.config, "--until-step", STEPS + LEAD + 1)
