@@ -496,7 +496,7 @@ enum fail_code
 attach_settle(struct attach *a, struct transactions *t, bool *settled, struct failure *f)
 {
 	struct lane_ends_ledger l = {0};
-	struct lane_end *end;
+	struct lane_end *end = NULL;
 	struct lane_map map = {0};
 	const char *mix = a->config->mix.name;
 	uint32_t open = 0;
@@ -512,9 +512,9 @@ attach_settle(struct attach *a, struct transactions *t, bool *settled, struct fa
 	}
 	free(end);
 	if (*settled)
-		log_warning("mix: MIX-HANGING mix=%s lanes=%" PRIu32
-			    " ledger=%s: aborted a transaction "
-			    "that nobody ended: a broker has lost its markers, or never wrote them",
+		log_warning("mix: MIX-HANGING mix=%s lanes=%" PRIu32 " ledger=%s: aborted a "
+			    "transaction that nobody ended: a broker has lost its markers, or "
+			    "never wrote them",
 		    mix, open, l.open ? "yes" : "no");
 	return code;
 }
