@@ -13,6 +13,8 @@
  *         the same with the record's key, in hex, in place of the offset; nothing: it has none
  *     RIFFLE_BOOTSTRAP=localhost:9092 topic delete TOPIC
  *         deletes it, and waits until the brokers know it no more
+ *     RIFFLE_BOOTSTRAP=localhost:9092 topic drop PREFIX
+ *         deletes all whose names begin so, and waits for nothing but the answer
  *
  * Exit 1 with a sentence on any failure.
  */
@@ -236,6 +238,35 @@ delete_topic(const char *name)
 	kafka_close(rk);
 }
 
+/* One that another deletes meanwhile is no failure. */
+static void
+drop_topics(const char *prefix)
+{
+	rd_kafka_t *rk = open_handle(KAFKA_ADMIN);
+	rd_kafka_queue_t *answers = rd_kafka_queue_new(rk);
+	const struct rd_kafka_metadata *all;
+	rd_kafka_DeleteTopic_t **request;
+	size_t n = 0;
+
+	if (rd_kafka_metadata(rk, 1, NULL, &all, WAIT_MS) != RD_KAFKA_RESP_ERR_NO_ERROR)
+		end_with("the broker does not name its topics");
+	request = calloc((size_t)all->topic_cnt + 1, sizeof(*request));
+	if (request == NULL)
+		end_with("no memory");
+	for (int i = 0; i < all->topic_cnt; i++)
+		if (strncmp(all->topics[i].topic, prefix, strlen(prefix)) == 0)
+			request[n++] = rd_kafka_DeleteTopic_new(all->topics[i].topic);
+	if (n > 0) {
+		rd_kafka_DeleteTopics(rk, request, n, NULL, answers);
+		wait_answer(answers);
+	}
+	rd_kafka_DeleteTopic_destroy_array(request, n);
+	free(request);
+	rd_kafka_metadata_destroy(all);
+	rd_kafka_queue_destroy(answers);
+	kafka_close(rk);
+}
+
 static void
 append_topic(const char *name)
 {
@@ -286,10 +317,12 @@ main(int argc, char **argv)
 		append_topic(argv[2]);
 	else if (argc == 3 && strcmp(argv[1], "delete") == 0)
 		delete_topic(argv[2]);
+	else if (argc == 3 && strcmp(argv[1], "drop") == 0)
+		drop_topics(argv[2]);
 	else {
 		fprintf(stderr,
 		    "usage: %s read[-keys] TOPIC | write TOPIC PARTITIONS | append[-keys] TOPIC | "
-		    "delete TOPIC\n",
+		    "delete TOPIC | drop PREFIX\n",
 		    argv[0]);
 		return 2;
 	}
