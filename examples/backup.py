@@ -14,7 +14,10 @@ import json
 import os
 import sys
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+try:
+    from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, Producer, TopicPartition
+except ModuleNotFoundError:
+    sys.exit("backup.py needs confluent-kafka: pip install confluent-kafka")
 
 GROUP = "riffle-backup"  # commits nothing; a broker wants the right to READ it all the same
 TIMEOUT = 60  # seconds without an answer of the broker

@@ -338,7 +338,7 @@ describe(const struct mixer *was, const struct mixer *will, const char *differen
 		text_add(&t, "\n  global_batch: %" PRIu32 " -> %" PRIu32, mixer_global_batch(was),
 		    mixer_global_batch(will));
 	if (mixer_version(was) == mixer_version(will))
-		text_add(&t, "\n  no weight, temperature, lr_scale or global_batch");
+		text_add(&t, "\n  no weight, temperature, lr_scale or global_batch changes");
 	if (mixer_pending(will) > 0)
 		text_add(
 		    &t, "\n%zu accepted requests still wait for their steps", mixer_pending(will));
