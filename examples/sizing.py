@@ -80,8 +80,8 @@ def main():
         ("disk of a broker", in_words((domains + batches + partitions * SEGMENT * o.copies) / brokers, "B")),
         ("network", f"into the brokers {in_words(stored * o.copies, 'B/s')}, mixer in and out {in_words(stored, 'B/s')} each, "
                     f"trainers together {in_words(stored, 'B/s')}"),
-        ("publishing", f"{in_words(text, 'B')} of text, {text / PRODUCER / 3600:,.0f} core hours: "
-                       f"{math.ceil(text / PRODUCER / 3600 / o.publish_hours)} cores at once for {o.publish_hours:g} hours"),
+        ("publishing", f"{in_words(text, 'B')} of text, {text / PRODUCER / 3600:,.0f} core hours; "
+                       f"cores to publish in {o.publish_hours:g} hours: {math.ceil(text / PRODUCER / 3600 / o.publish_hours)}"),
         ("", f"{in_words(published, 'tokens/s')}, into the brokers {in_words(published * o.token_bytes * o.copies, 'B/s')}"),
         ("run.yml", f"sequence_length: {o.sequence}, topics: {{replication: {o.copies}, min_insync_replicas: {max(1, o.copies - 1)}}},"),
         ("", f"mix: {{global_batch: {sequences}, lanes: {lanes}, partitions: {partitions}, "

@@ -90,7 +90,7 @@ struct lane_ends_report {
 enum fail_code lane_ends_query(struct lane_end **out, struct lane_map *map, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
 
-enum { LANE_ENDS_PATIENCE_MS = 10000 };
+enum { LANE_ENDS_PATIENCE_MS = 10000 }; /* until a marker is on every replica */
 
 /*
  * The same while every transaction of the mix is decided (transactions_open()), with `open`: waits

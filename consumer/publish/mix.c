@@ -716,7 +716,7 @@ compare_lanes(struct mix *m, const struct ledger *last, struct failure *f)
 	return code;
 }
 
-/* The mixer in the state that the logs show. FAIL_DATA: they are damaged. */
+/* Gives *mixer in the state of the logs, NULL after a failure. FAIL_DATA: they are damaged. */
 static enum fail_code
 take_state(struct mix *m, struct mixer **mixer, struct failure *f)
 {
@@ -732,6 +732,32 @@ take_state(struct mix *m, struct mixer **mixer, struct failure *f)
 			code = damaged_or_fenced(m, f);
 	}
 	ledger_clear(&last);
+	if (code != FAIL_NONE) {
+		mixer_close(*mixer);
+		*mixer = NULL;
+	}
+	return code;
+}
+
+/* The same, once more where only transactions that nobody ended made the logs look damaged. */
+static enum fail_code
+take_settled_state(struct mix *m, struct mixer **mixer, struct failure *f)
+{
+	enum fail_code code = take_state(m, mixer, f);
+
+	for (int tries = 0; code == FAIL_DATA && tries < SETTLE_TRIES; tries++) {
+		struct failure other;
+		bool settled;
+
+		code = attach_settle(&m->attach, m->output.transactions, &settled, &other);
+		if (code != FAIL_NONE && code != FAIL_DATA) {
+			*f = other;
+			return code;
+		}
+		if (!settled)
+			return f->code; /* what was found first */
+		code = take_state(m, mixer, f);
+	}
 	return code;
 }
 
@@ -740,9 +766,8 @@ static enum fail_code
 open_state(struct mix *m, struct failure *f)
 {
 	struct ledger last = {0};
-	struct failure other;
 	struct mixer *mixer = NULL;
-	bool found, settled = true;
+	bool found;
 	enum fail_code code = attach_check(&m->attach, &last, &found, f);
 
 	ledger_clear(&last);
@@ -750,18 +775,7 @@ open_state(struct mix *m, struct failure *f)
 		code = output_open(&m->output, f);
 	/* Only now is every earlier transaction decided, and the ledger's end final. */
 	if (code == FAIL_NONE)
-		code = take_state(m, &mixer, f);
-	for (int tries = 0; code == FAIL_DATA && settled && tries < SETTLE_TRIES; tries++) {
-		mixer_close(mixer);
-		mixer = NULL;
-		code = attach_settle(&m->attach, m->output.transactions, &settled, &other);
-		if (code == FAIL_NONE && settled)
-			code = take_state(m, &mixer, f);
-		else if (code == FAIL_NONE || code == FAIL_DATA)
-			code = f->code; /* what was found first */
-		else
-			*f = other;
-	}
+		code = take_settled_state(m, &mixer, f);
 	if (code == FAIL_NONE) {
 		output_resume(&m->output, &m->attach.drawn);
 		code = tell_feed(m, mixer, f);

@@ -616,7 +616,7 @@ transactions_check_owner(struct transactions *t, struct failure *f)
 	return transactions_abort(t, f);
 }
 
-/* A record of one byte, on a lane or, without one, in a topic's only partition. */
+/* A record of one byte, on a lane of `batches`, or in the only partition of another topic. */
 static enum fail_code
 put_byte(struct transactions *t, rd_kafka_topic_t *topic, uint32_t lane, struct failure *f)
 {
@@ -624,8 +624,8 @@ put_byte(struct transactions *t, rd_kafka_topic_t *topic, uint32_t lane, struct 
 
 	if (bytes == NULL)
 		return fail_memory(f);
-	return topic == NULL ? transactions_put(t, lane, bytes, 1, f)
-			     : put(t, topic, 0, NULL, bytes, 1, f);
+	return topic == t->batches ? transactions_put(t, lane, bytes, 1, f)
+				   : put(t, topic, 0, NULL, bytes, 1, f);
 }
 
 enum fail_code
@@ -640,7 +640,7 @@ transactions_end_open(struct transactions *t, const struct lane_end *end, uint32
 		code = put_byte(t, t->ledger, 0, f);
 	for (uint32_t i = 0; code == FAIL_NONE && i < lanes; i++)
 		if (end[i].open)
-			code = put_byte(t, NULL, i, f);
+			code = put_byte(t, t->batches, i, f);
 	if (code == FAIL_NONE)
 		code = transactions_flush(t, f);
 	return code == FAIL_NONE ? transactions_abort(t, f) : code;

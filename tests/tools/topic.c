@@ -137,19 +137,27 @@ wait_answer(rd_kafka_queue_t *answers)
 	return err;
 }
 
+/* Takes the requests. A missing topic, or one that another deletes meanwhile, is no failure. */
 static void
-remove_topic(rd_kafka_t *rk, const char *topic)
+remove_topics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **request, size_t n)
 {
 	rd_kafka_queue_t *answers = rd_kafka_queue_new(rk);
-	rd_kafka_DeleteTopic_t *request = rd_kafka_DeleteTopic_new(topic);
 	rd_kafka_resp_err_t err;
 
-	rd_kafka_DeleteTopics(rk, &request, 1, NULL, answers);
+	rd_kafka_DeleteTopics(rk, request, n, NULL, answers);
 	err = wait_answer(answers);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR && err != RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
 		end_with(rd_kafka_err2str(err));
-	rd_kafka_DeleteTopic_destroy(request);
+	rd_kafka_DeleteTopic_destroy_array(request, n);
 	rd_kafka_queue_destroy(answers);
+}
+
+static void
+remove_topic(rd_kafka_t *rk, const char *topic)
+{
+	rd_kafka_DeleteTopic_t *request = rd_kafka_DeleteTopic_new(topic);
+
+	remove_topics(rk, &request, 1);
 }
 
 /* A topic that is being deleted is in the way for a moment. */
@@ -238,12 +246,10 @@ delete_topic(const char *name)
 	kafka_close(rk);
 }
 
-/* One that another deletes meanwhile is no failure. */
 static void
 drop_topics(const char *prefix)
 {
 	rd_kafka_t *rk = open_handle(KAFKA_ADMIN);
-	rd_kafka_queue_t *answers = rd_kafka_queue_new(rk);
 	const struct rd_kafka_metadata *all;
 	rd_kafka_DeleteTopic_t **request;
 	size_t n = 0;
@@ -256,14 +262,10 @@ drop_topics(const char *prefix)
 	for (int i = 0; i < all->topic_cnt; i++)
 		if (strncmp(all->topics[i].topic, prefix, strlen(prefix)) == 0)
 			request[n++] = rd_kafka_DeleteTopic_new(all->topics[i].topic);
-	if (n > 0) {
-		rd_kafka_DeleteTopics(rk, request, n, NULL, answers);
-		wait_answer(answers);
-	}
-	rd_kafka_DeleteTopic_destroy_array(request, n);
-	free(request);
 	rd_kafka_metadata_destroy(all);
-	rd_kafka_queue_destroy(answers);
+	if (n > 0)
+		remove_topics(rk, request, n);
+	free(request);
 	kafka_close(rk);
 }
 

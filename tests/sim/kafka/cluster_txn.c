@@ -49,28 +49,31 @@ cluster_txn_marks(const struct cluster_txn *t, const struct cluster_partition *p
 	return false;
 }
 
-/*
- * An abort of which no marker is ever written: all partitions keep it open, or some lanes do. (Of a
- * commit that would be a loss.) One of dead letters alone is out of the mixer's sight.
- */
+/* A transaction of dead letters alone is out of the mixer's sight. */
 static bool
-never_marked(const struct cluster_txn *t, const struct cluster_partition *p, bool all)
+in_sight(const struct cluster_txn *t)
 {
-	bool seen = false;
-
 	for (size_t i = 0; i < t->partitions_n; i++)
-		seen = seen || strstr(t->partition[i].partition->topic->name, ".rejects") == NULL;
-	if (all)
-		return seen;
-	return strstr(p->topic->name, ".batches") != NULL && chance_below(CHANCE_HALF) == 0;
+		if (strstr(t->partition[i].partition->topic->name, ".rejects") == NULL)
+			return true;
+	return false;
 }
 
-/* Decides the transaction; the markers come on their own. */
+static bool
+is_lane(const struct cluster_partition *p)
+{
+	return strstr(p->topic->name, ".batches") != NULL;
+}
+
+/*
+ * Decides the transaction; the markers come on their own. Those of an abort may never come, on all
+ * partitions or on some lanes. (Without those of a commit it would be lost.)
+ */
 static void
 end(struct cluster_txn *t, bool commit)
 {
 	bool late = chance_fault(CHANCE_MARKERS_LATE, t->id);
-	bool never = !commit && t->partitions_n > 0 && chance_fault(CHANCE_MARKERS_NEVER, t->id);
+	bool never = !commit && in_sight(t) && chance_fault(CHANCE_MARKERS_NEVER, t->id);
 	bool all = never && chance_below(CHANCE_HALF) == 0;
 
 	t->state = CLUSTER_TXN_ENDING;
@@ -80,7 +83,8 @@ end(struct cluster_txn *t, bool commit)
 		struct cluster_txn_partition *p = &t->partition[i];
 		bool slow = late && chance_below(CHANCE_HALF) == 0;
 
-		p->marked = never && never_marked(t, p->partition, all);
+		p->marked =
+		    all || (never && is_lane(p->partition) && chance_below(CHANCE_HALF) == 0);
 		p->marker_ms =
 		    cluster->now_ms + (int64_t)chance_below(slow ? MARKER_LATE_MS : MARKER_MS);
 	}
