@@ -305,10 +305,6 @@ topics_job_print(const struct topics_job *j, FILE *to)
 	print_settings(j, to);
 }
 
-/*
- * A user that may not describe the brokers' configuration is no failure: nothing else here depends
- * on how long offsets are kept. minutes < 0: the broker does not say.
- */
 /* Every partition of the training topics that exist. */
 static rd_kafka_topic_partition_list_t *
 list_domains(const struct topics_job *j)
@@ -362,7 +358,7 @@ topics_job_warn(const struct topics_job *j, struct failure *f)
 	if (warn_cut(j, f) != FAIL_NONE)
 		return f->code;
 	code = topics_offsets_retention(j->rk, &minutes, ASK_MS, f);
-	if (code == FAIL_DENIED) {
+	if (code == FAIL_DENIED) { /* no failure: nothing else here depends on it */
 		log_warning("topics: TOPICS-OFFSETS-RETENTION how long the broker keeps committed "
 			    "offsets is not known: %s",
 		    f->text);
