@@ -240,7 +240,7 @@ def list_files(sources):
 def print_file(fs, path, name, columns, printer):
     reader, packed = kind(path)
     if reader is None:
-        raise Failure(f"{name}: what it is cannot be told by its name; known are "
+        raise Failure(f"{name}: its name does not say what it is; known are "
                       f"{' '.join(PARQUET + ARROW + LINES)}, also with {' '.join(COMPRESSED)}")
     try:
         with fs.open(path, "rb") as file:

@@ -47,7 +47,8 @@ runs_reset_check(const struct runs_reset *r, const struct status *st, struct fai
 		    mix, st->ledger.step_next);
 	if (run->seen_ms >= 0 && run->seen_ms < r->idle_ms)
 		return fail(f, FAIL_DATA,
-		    "run %s is active: the ledger saw it go on %" PRId64 " s ago, to step %" PRIu64
+		    "run %s is active: the ledger saw it advance %" PRId64
+		    " s ago, to step %" PRIu64
 		    ". Stop its trainers, and repeat the command when it has been silent for "
 		    "%" PRId64 " s (--idle)",
 		    r->run, run->seen_ms / 1000, run->known, r->idle_ms / 1000);

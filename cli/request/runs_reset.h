@@ -25,7 +25,7 @@ struct runs_reset {
 	const char *run;
 	const char *id; /* NULL: a new one */
 	uint64_t to_step;
-	int64_t idle_ms; /* for how long the ledger must not have seen it go on */
+	int64_t idle_ms; /* for how long the ledger must not have seen it advance */
 	int timeout_ms;  /* for the answer */
 	bool json;
 };

@@ -151,7 +151,7 @@ fail_mix(const struct draws_mix *m, struct failure *f)
 		    "whether mix %s draws from these domains is not known: %s", m->mix, m->unknown);
 	return fail(f, FAIL_CONFIG,
 	    "mix %s draws from domain %s, and has published %" PRIu64
-	    " step%s: without the domain it cannot go on, nor be replayed",
+	    " step%s: without the domain it can neither continue nor be replayed",
 	    m->mix, m->domain, m->steps, m->steps == 1 ? "" : "s");
 }
 

@@ -3,7 +3,7 @@
  *
  * jansson 2.14 reports a refused allocation as whatever it was reading then ("string expected near
  * '\"web\"'"), or not at all, and writes an object without the key for which there was no room.
- * malloc's errno tells: it is set to 0 before.
+ * malloc's errno shows it: it is set to 0 before.
  */
 #ifndef COMMON_BASE_JSON_MEMORY_H
 #define COMMON_BASE_JSON_MEMORY_H

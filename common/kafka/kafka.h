@@ -94,7 +94,7 @@ struct kafka_options {
 
 /*
  * Whether librdkafka takes a property of the user's, by its name and value. FAIL_CONFIG names it,
- * and what was meant where that can be told; its value only where that is harmless (see
+ * and what was meant where that is known; its value only where that is harmless (see
  * property_names.h). Opens nothing, but for a library that plugin.library.paths names.
  */
 enum fail_code kafka_check_property(const struct property *p, struct failure *f);

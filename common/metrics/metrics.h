@@ -85,7 +85,8 @@ enum { METRICS_LABELS_MAX = 2 };
 	ROW(MIX_LEAD, GAUGE, "riffle_mix_max_lead_steps", "mix", NULL, "serve",                    \
 	    "How many steps the mixer may be ahead of a run; 0: as many as it likes.")             \
 	ROW(MIX_STEP_LIMIT, GAUGE, "riffle_mix_step_limit", "mix", NULL, "serve",                  \
-	    "The mixer publishes no step from this one on before its runs go on; not there where " \
+	    "The mixer publishes no step from this one on before its runs advance; not there "     \
+	    "where "                                                                               \
 	    "nothing limits it.")                                                                  \
 	ROW(MIX_STEP_KEPT, GAUGE, "riffle_mix_first_kept_step", "mix", NULL, "serve",              \
 	    "The first step that the batch topic still has.")                                      \
@@ -154,7 +155,7 @@ enum { METRICS_LABELS_MAX = 2 };
 	ROW(MIXER_ABORTED, COUNTER, "riffle_mixer_transactions_aborted_total", "mix", NULL, "mix", \
 	    "Transactions that it has given up, with nothing of them published.")                  \
 	ROW(MIXER_DOUBT, COUNTER, "riffle_mixer_transactions_in_doubt_total", "mix", NULL, "mix",  \
-	    "Transactions that failed with an unknown outcome, which the ledger then told.")       \
+	    "Transactions that failed with an unknown outcome, which the ledger then showed.")     \
 	ROW(MIXER_SECONDS, HISTOGRAM, "riffle_mixer_transaction_seconds", "mix", NULL, "mix",      \
 	    "From the beginning of a transaction until its commit was answered.")                  \
 	ROW(MIXER_LEAD, GAUGE, "riffle_mixer_lead_steps", "mix", "run", "mix",                     \

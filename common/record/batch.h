@@ -66,7 +66,7 @@ enum fail_code batch_decode(
 void batch_domains(const struct batch_view *b, struct batch_domain *out);
 /*
  * Next sequence; call it sequences_n times, the last call also checks that nothing trails. After a
- * failure `b` cannot go on.
+ * failure `b` cannot continue.
  */
 enum fail_code batch_next(struct batch_view *b, struct batch_drawn *drawn,
     struct sequence_payload_view *payload, struct failure *f);

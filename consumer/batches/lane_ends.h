@@ -16,7 +16,7 @@
  * nothing of their end: where no lane holds a record they are level, unless one has fewer offsets
  * than steps were published. A step costs at least one, or as many as lanes share the partition.
  * Lanes that never had a record lack none of a mix that was republished and has published no step;
- * but where the ledger's first records were deleted nobody can tell, and they count as lost.
+ * but where the ledger's first records were deleted nobody knows, and they count as lost.
  *
  * Open transactions. A lane can lose a transaction's marker and keep its records. No reader sees
  * them, but the next transaction of the mix would end them with its own: aborted records would
@@ -108,7 +108,7 @@ void lane_ends_compare(struct lane_ends_report *out, struct lane_end *end, uint3
     const struct lane_ends_ledger *l);
 
 /*
- * FAIL_NONE: the mix can go on. FAIL_DATA: what is wrong with the batch topic or the ledger; not
+ * FAIL_NONE: the mix can continue. FAIL_DATA: what is wrong with the batch topic or the ledger; not
  * what to do.
  */
 enum fail_code lane_ends_judge(const struct lane_ends_report *r, const struct lane_end *end,

@@ -247,7 +247,7 @@ log_wait(const struct domains *d, const struct domains_facts *open, size_t parti
 {
 	if (open == NULL)
 		log_warning("mix: MIX-UNSEALED waiting for the first sequence of any domain of "
-			    "corpus=%s, which tells the tokenizer: `riffle produce` writes it",
+			    "corpus=%s, which names the tokenizer: `riffle produce` writes it",
 		    d->config->corpus);
 	else
 		log_warning("mix: MIX-UNSEALED waiting for the end of domain=%s topic=%s "

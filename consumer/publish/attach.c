@@ -169,8 +169,8 @@ attach_wait_visible(struct attach *a, uint64_t step, struct failure *f)
 			return fail(f, FAIL_DATA,
 			    "topic %s holds no record any more: its records were deleted while "
 			    "this mixer ran (DeleteRecords, or retention). All steps below %" PRIu64
-			    " are published, and without the ledger no mixer can go on: start a "
-			    "mix of another name",
+			    " are published, and without the ledger no mixer can continue: "
+			    "start a mix of another name",
 			    a->ledger_topic, step);
 		if (!visible && clock_ms() >= deadline_ms)
 			return fail(f, FAIL_TIMEOUT,

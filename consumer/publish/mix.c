@@ -998,7 +998,7 @@ wait_for_domain(struct mix *m, struct failure *f)
 	if (warn_of_wait(m, &m->dry_ms, now))
 		log_warning("mix: MIX-DRY waiting for domain=%s partition=%" PRIu32
 			    " ordinal=%" PRIu64 " at step=%" PRIu64
-			    ": `riffle produce %s --follow` writes it; on_dry: lend would go on",
+			    ": `riffle produce %s --follow` writes it; on_dry: lend would continue",
 		    mixer_domain_name(mixer_of(m), d->domain), d->partition, d->ordinal,
 		    step_next(m), mixer_domain_name(mixer_of(m), d->domain));
 	clock_pause_ms(DRY_PAUSE_MS);

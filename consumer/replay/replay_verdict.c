@@ -303,7 +303,7 @@ blame_batch(const struct replay *r, struct failure *f)
 		    "log's is whole" ANOTHER_MIX;
 	else if (d->part == BATCH_COMPARE_PAYLOAD)
 		verdict = "both sequences are whole: either the batch topic or the domain log was "
-			  "changed, which of them cannot be told";
+			  "changed, which of them is not known";
 	describe(r, f);
 	return add(f, verdict);
 }

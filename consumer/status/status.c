@@ -745,7 +745,7 @@ find_run_problems(struct status *st, const struct status_run *r)
 		problem(st, "STATUS-RUN-NOT-KEPT",
 		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64
 		    ": `riffle runs -c %s --reset %s --to %" PRIu64
-		    "`, while no trainer runs, lets it go on there; `riffle replay --republish` "
+		    "`, while no trainer runs, lets it continue there; `riffle replay --republish` "
 		    "publishes the steps before it again",
 		    r->name, r->step, st->step_kept, path, r->name, st->step_kept);
 }
@@ -848,7 +848,7 @@ find_mixer_problems(struct status *st)
 		    "topic %s.ledger holds no record any more: its records were deleted "
 		    "(DeleteRecords, or retention; it is kept for ever). A mixer that still runs "
 		    "writes its whole state with the next step or request (`riffle weights`); "
-		    "without one the mix cannot go on: start one of another name",
+		    "without one the mix cannot continue: start one of another name",
 		    st->config->mix.name);
 	else if (st->state == STATUS_NOT_STARTED && st->batches_written)
 		problem(st, "STATUS-LEDGER-EMPTY",

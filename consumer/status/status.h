@@ -113,7 +113,7 @@ struct status_run {
 	bool configured;                /* the configuration's mix.runs names it */
 	bool bounds;                    /* it limits the lead: mix.runs in force names it */
 	uint64_t known;                 /* the highest step that the ledger knows; 0: none */
-	int64_t seen_ms;                /* since the ledger saw it go on; -1: not lately */
+	int64_t seen_ms;                /* since the ledger saw it advance; -1: not lately */
 	bool committed;                 /* at least one lane has a commit, */
 	bool committed_all;             /* or all have */
 	uint64_t step;                  /* all lanes have read the steps below */
@@ -144,7 +144,7 @@ enum status_run_state {
 	STATUS_RUN_LOST, /* the broker has no commit of it for some lane */
 };
 
-/* When the ledger last saw a run go on; entries are those of ledger.run. */
+/* When the ledger last saw a run advance; entries are those of ledger.run. */
 struct status_seen {
 	int64_t step, time_ms; /* of the record before; -1: none of those that were read */
 };

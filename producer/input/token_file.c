@@ -800,7 +800,7 @@ token_file_next(struct token_file *t, struct token_file_document *d, struct toke
 		    "a document of %" PRIu64 " tokens is longer than max_document_bytes, %" PRIu64
 		    "%s",
 		    k.n, t->o.max_document_bytes,
-		    has_index(t) ? "" : "; documents are told apart by tokenizer.eos");
+		    has_index(t) ? "" : "; documents are separated by tokenizer.eos");
 		d->reject = t->reason;
 	}
 	return FAIL_NONE;

@@ -888,7 +888,7 @@ end_stopped(struct part *s)
 	if (part_outputs_flush(s->outputs, PART_FLUSH_MS, &late) != FAIL_NONE)
 		log_warning("produce: %s", late.text);
 	log_info("produce: %s stopped after %" PRIu64 " documents, at %s line %" PRIu64
-		 "; run it again to go on from the last record",
+		 "; run it again to continue from the last record",
 	    s->o->label, s->progress.documents, s->last_file == NULL ? "the start" : s->last_file,
 	    s->last_line);
 }

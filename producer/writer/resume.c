@@ -202,7 +202,7 @@ take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct res
 
 	if (schema_which(&which, bytes, n, &why) != FAIL_NONE)
 		return fail(f, FAIL_DATA,
-		    "%s; it cannot be told where to go on: use the riffle that wrote it, or delete "
+		    "%s; where to continue is not known: use the riffle that wrote it, or delete "
 		    "the topic and produce it again",
 		    why.text);
 	if (which == SCHEMA_SEQUENCE)
@@ -310,8 +310,8 @@ ask_last(rd_kafka_message_t **msg, rd_kafka_t *reader, const char *topic, int32_
 	}
 	return fail(f, FAIL_DATA,
 	    "topic %s partition %" PRId32 ": all %" PRId64
-	    " records were deleted or are of transactions, so that it cannot be told where to go "
-	    "on: delete the topic and produce it again",
+	    " records were deleted or are of transactions, so that where to continue is not "
+	    "known: delete the topic and produce it again",
 	    topic, partition, high);
 }
 

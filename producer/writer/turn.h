@@ -77,7 +77,7 @@ enum fail_code turn_take(struct turn *t, struct failure *f);
 
 /*
  * Looks at the group now. FAIL_FENCED: another producer, which is named, has had the turn since.
- * FAIL_BROKER, FAIL_TIMEOUT, FAIL_DENIED: it cannot be told.
+ * FAIL_BROKER, FAIL_TIMEOUT, FAIL_DENIED: it is not known.
  */
 enum fail_code turn_check(struct turn *t, struct failure *f);
 

@@ -311,7 +311,7 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
         if places.given > places.start and not places.ended and not here:
             raise UsageError(
                 f"iterating again: a worker has read all steps below {places.given}, and nobody knows how many were "
-                "trained. Call trained(step) after each step, or load_state_dict() with the state to go on from")
+                "trained. Call trained(step) after each step, or load_state_dict() with the state to resume from")
         if self._given_step is not None and not self._loaded and places.reader == 0:
             self._warn_of_commits(places.start)
         return places.given

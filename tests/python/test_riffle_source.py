@@ -151,7 +151,7 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
     ([], 2, "give FILE"),
     (["nothing.parquet"], 1, "stands for no file"),
     (["*.parquet"], 1, "stands for no file"),
-    (["x.csv"], 1, "what it is cannot be told by its name"),
+    (["x.csv"], 1, "its name does not say what it is"),
     (["x.jsonl", "--columns", "a,,b"], 2, "--columns"),
     (["x.jsonl", "--columns", "a,a"], 2, "--columns"),
     (["x.jsonl", "--limit", "-1"], 2, "--limit"),

@@ -95,7 +95,7 @@ class DataLoader(DataLoaderBase):
     def load_state_dict(self, state_dict: Dict[str, Any]) -> None:
         if "mix" not in state_dict:
             raise OLMoConfigurationError(
-                "riffle: the checkpoint is of another data loader. To go on from its weights alone, load it with "
+                "riffle: the checkpoint is of another data loader. To continue from its weights alone, load it with "
                 "load_trainer_state=False")
         self.loader.load_state_dict({name: state_dict[name] for name in ("mix", "run", "step")})
         self.batches_processed, self._epoch = state_dict["batches_processed"], state_dict["epoch"]

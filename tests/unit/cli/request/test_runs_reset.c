@@ -30,7 +30,7 @@ test_a_published_step_of_a_known_silent_run_is_taken(void **state)
 	check("trainers", 29, "step 29 is not published: mix pre is at step 28");
 	check("nobody", 5, "mix pre has no run nobody");
 	run.seen_ms = IDLE_MS - 1;
-	check("trainers", 5, "is active: the ledger saw it go on 59 s ago, to step 20");
+	check("trainers", 5, "is active: the ledger saw it advance 59 s ago, to step 20");
 	run.seen_ms = IDLE_MS;
 	check("trainers", 5, NULL);
 	run.seen_ms = -1;

@@ -458,7 +458,7 @@ test_what_is_advised_is_possible(void **state)
 	st->run[0].known = 8;
 	check_problem(st,
 	    "run trainers is at step 4, and the first step that is kept is 6: `riffle runs -c "
-	    "run.yml --reset trainers --to 6`, while no trainer runs, lets it go on there; "
+	    "run.yml --reset trainers --to 6`, while no trainer runs, lets it continue there; "
 	    "`riffle replay --republish` publishes the steps before it again");
 	st = mixing();
 	st->ledger.step_next = 68;
