@@ -42,7 +42,8 @@ topics_job_open(struct topics_job **out, const struct config *c, bool deletes, s
 	j->report = calloc(j->plan->n, sizeof(*j->report));
 	j->chosen = calloc(j->plan->n, sizeof(*j->chosen));
 	j->domain = calloc(c->domains_n + 1, sizeof(*j->domain));
-	if (j->report == NULL || j->chosen == NULL || j->domain == NULL) {
+	j->change = calloc(j->plan->n, sizeof(*j->change));
+	if (j->report == NULL || j->chosen == NULL || j->domain == NULL || j->change == NULL) {
 		fail_memory(f);
 		goto failed;
 	}
@@ -65,6 +66,7 @@ topics_job_close(struct topics_job *j)
 	free(j->report);
 	free(j->chosen);
 	free(j->domain);
+	free(j->change);
 	topic_plan_close(j->plan);
 	free(j);
 }
@@ -254,8 +256,11 @@ topics_job_delete(struct topics_job *j, struct failure *f)
 	assert(j->use.deleted);
 	if (chosen_n(j) == 0)
 		return FAIL_NONE;
-	for (size_t i = 0; i < j->plan->n; i++)
+	for (size_t i = 0; i < j->plan->n; i++) {
 		j->report[i].exists = j->report[i].exists && j->chosen[i];
+		if (j->report[i].exists)
+			j->change[i] = TOPICS_DELETED;
+	}
 	if (topics_delete(j->rk, j->plan, j->report, CHANGE_MS, f) != FAIL_NONE)
 		return f->code;
 	return ask_changed(j, true, f);
@@ -268,6 +273,9 @@ topics_job_create(struct topics_job *j, struct failure *f)
 {
 	if (topics_job_existing(j) == j->plan->n)
 		return FAIL_NONE;
+	for (size_t i = 0; i < j->plan->n; i++)
+		if (!j->report[i].exists)
+			j->change[i] = TOPICS_CREATED;
 	if (topics_create(j->rk, j->config, j->plan, j->report, CHANGE_MS, f) != FAIL_NONE)
 		return f->code;
 	return ask_changed(j, false, f);
@@ -288,6 +296,17 @@ print_settings(const struct topics_job *j, FILE *to)
 	fprintf(to, "\n");
 }
 
+/* STATE of topic i. */
+static const char *
+state_of(const struct topics_job *j, size_t i)
+{
+	if (!j->report[i].exists && j->change[i] == TOPICS_DELETED)
+		return "deleted";
+	if (j->report[i].problem[0] != '\0')
+		return j->report[i].problem;
+	return j->change[i] == TOPICS_CREATED ? "created" : "present";
+}
+
 void
 topics_job_print(const struct topics_job *j, FILE *to)
 {
@@ -301,7 +320,7 @@ topics_job_print(const struct topics_job *j, FILE *to)
 	for (size_t i = 0; i < j->plan->n; i++)
 		fprintf(to, "%-*s  %10d  %17zu  %s\n", width, j->plan->topic[i].name,
 		    j->plan->topic[i].partitions, j->plan->topic[i].message_bytes_max,
-		    j->report[i].problem[0] == '\0' ? "present" : j->report[i].problem);
+		    state_of(j, i));
 	print_settings(j, to);
 }
 

@@ -10,7 +10,8 @@
  *
  *     replication=1 retention.ms=-1 retention.bytes=-1 cleanup.policy=delete ...
  *
- * Numbers are those of the plan, also where the topic has others: STATE then says what differs.
+ * Numbers are those of the plan, also where the topic has others: STATE then says what differs. What
+ * this command made is "created", what it deleted "deleted".
  *
  *     topics_job_open   [delete] [create]   warn, print   judge   topics_job_close
  *
@@ -37,6 +38,8 @@ struct topics_choice {
 	size_t domains_n;
 };
 
+enum topics_change { TOPICS_UNCHANGED, TOPICS_DELETED, TOPICS_CREATED };
+
 struct topics_job {
 	const struct config *config; /* borrowed: outlives the job */
 	rd_kafka_t *rk;
@@ -44,6 +47,7 @@ struct topics_job {
 	struct topics_report *report; /* [plan->n], as asked last */
 	struct topics_use use;        /* what is done with them */
 	bool *chosen;                 /* [plan->n]: to be deleted */
+	enum topics_change *change;   /* [plan->n]: what this job did last with each */
 	bool *domain;                 /* [config->domains_n]: has a train topic that is chosen */
 };
 

@@ -87,9 +87,9 @@ def test_missing_topics_are_shown_and_are_exit_2(riffle, config, unique):
 def test_create_makes_every_topic_as_planned_and_again_changes_nothing(
         riffle, config, unique, broker):
     path = config()
-    for _ in range(2):
+    for state in ["created", "present"]:
         done = riffle("topics", "-c", path, "--create")
-        assert table(done) == {name: (n, "present") for name, n in planned(unique).items()}
+        assert table(done) == {name: (n, state) for name, n in planned(unique).items()}
         assert [line for line in done.stderr.splitlines() if "TOPICS-FLUSH" not in line] == []
     for name, n in planned(unique).items():
         partitions, settings = described(broker, name)
@@ -127,7 +127,7 @@ def test_another_number_of_partitions_is_exit_2_and_named(riffle, config, unique
         rows[f"{unique}c.code"][1]
     assert "has 4 partitions, the configuration wants 8 (mix.lanes): the lanes of a begun mix cannot change" in \
         rows[f"{unique}m.batches"][1]
-    assert sum(state == "present" for _, state in rows.values()) == 8  # the others were made
+    assert sum(state == "created" for _, state in rows.values()) == 8  # the others
 
 
 @pytest.mark.parametrize("setting,says", [
@@ -208,8 +208,9 @@ def test_delete_asks_for_yes_where_there_is_no_terminal(riffle, config, unique):
     assert "--yes" in done.stderr
     assert len(table(riffle("topics", "-c", path))) == 10  # all are still there
     done = riffle("topics", "-c", path, "--delete", "--yes")
+    assert {state for _, state in table(done).values()} == {"deleted"}
+    done = riffle("topics", "-c", path, "--delete", "--yes")  # nothing is left: that is no failure
     assert {state for _, state in table(done).values()} == {"missing"}
-    riffle("topics", "-c", path, "--delete", "--yes")  # nothing is left: that is no failure
 
 
 def test_delete_beside_mixes_that_others_delete(riffle, config, unique, tmp_path):
@@ -254,7 +255,7 @@ def test_delete_and_create_recreates_them(riffle, config, unique, tools, bootstr
                    env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, check=True, timeout=60)
     assert broker("watermarks", f"{unique}m.ledger", 1) == "0 3\n"
     done = riffle("topics", "-c", path, "--delete", "--create", "--yes")
-    assert {state for _, state in table(done).values()} == {"present"}
+    assert {state for _, state in table(done).values()} == {"created"}
     assert broker("watermarks", f"{unique}m.ledger", 1) == "0 0\n"
 
 
