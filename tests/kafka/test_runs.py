@@ -187,7 +187,7 @@ def test_an_active_run_is_not_reset(mix):
     mix.trainer(20)
     wait_until(lambda: mix.of("trainers")["step_known"] == 20, "the ledger's knowledge of step 20")
     refused = mix.runs("--reset", "trainers", "--to", 5, check=False)  # seen less than a minute ago
-    assert refused.returncode == 1 and "run trainers is active: the ledger saw it go on" in refused.stderr
+    assert refused.returncode == 1 and "run trainers is active: the ledger saw it advance" in refused.stderr
     trainer = mix.riffle.popen("read", "-c", mix.config, "--commit-every", 1, "--format", "none")
     wait_until(lambda: mix.of("trainers")["step"] > 20, "a commit of the trainer")
     refused = mix.reset("trainers", 5, check=False)
