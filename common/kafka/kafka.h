@@ -99,6 +99,9 @@ struct kafka_options {
  */
 enum fail_code kafka_check_property(const struct property *p, struct failure *f);
 
+/* From this librdkafka on a broker that is not in the metadata is forgotten, with all it led. */
+enum { KAFKA_FORGETS_FIRST = 0x020a0000 };
+
 /*
  * FAIL_CONFIG: a librdkafka of this version, as of rd_kafka_version(), is too old (before 2.0.2),
  * or ends processes by errors of its own: from 2.4 to 2.9 where topics are recreated or brokers

@@ -41,10 +41,7 @@ int kafka_left_ms(int64_t deadline_ms);
 /* Time for one attempt of a request that must be answered by `deadline_ms` (monotonic clock). */
 int kafka_slice_ms(int64_t deadline_ms);
 
-/* From this librdkafka on a broker that is not in the metadata is forgotten, with all it led. */
-enum { KAFKA_FORGETS_FIRST = 0x020a0000 };
-
-/* What a request to it then ends with. */
+/* What a request ends with to a broker that was forgotten (KAFKA_FORGETS_FIRST). */
 #define KAFKA_DESTROY_BROKER ((rd_kafka_resp_err_t)-137)
 
 /* Whether librdkafka has forgotten who leads partitions; renewed metadata tells it again. */

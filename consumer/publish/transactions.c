@@ -17,6 +17,7 @@
 
 enum {
 	LINGER_MS = 500,
+	IDLE_EXTRA_MS = 2000, /* librdkafka takes up to so much off */
 	BATCH_LEAST = 16 << 10,
 	BATCH_MOST = 1 << 20,
 	GIVE_UP_MS = 2000,
@@ -129,16 +130,23 @@ batch_bytes(const struct transactions_options *o)
 	return share < BATCH_LEAST ? BATCH_LEAST : share;
 }
 
+/*
+ * From 2.10 on a request to the coordinator of a group, where that broker has left the cluster, waits
+ * in librdkafka until any connection of the handle changes its state; its own time-out is not looked
+ * at (librdkafka's issues 5456 and 5511). Brokers close idle connections after ten minutes. So ours
+ * are closed before, a little after all other requests have timed out.
+ */
 static enum fail_code
 open_producer(struct transactions *t, const struct transactions_options *o, struct failure *f)
 {
 	char id[TOPIC_MAX_BYTES + 1], kbytes[32], transaction_ms[32], message_ms[32], ledger[32];
-	char linger_ms[32], batch[32];
+	char linger_ms[32], batch[32], idle_ms[32];
 	uint64_t queue = (o->queue_bytes + 2 * o->message_bytes_max + QUEUE_EXTRA) / 1024;
 	struct property tune[] = {
 	    {(char[]){"transaction.timeout.ms"}, transaction_ms},
 	    {(char[]){"message.timeout.ms"}, message_ms},
 	    {(char[]){"socket.timeout.ms"}, message_ms},
+	    {(char[]){"connections.max.idle.ms"}, idle_ms},
 	    {(char[]){"queue.buffering.max.kbytes"}, kbytes},
 	    {(char[]){"queue.buffering.max.messages"}, (char[]){"1000000"}},
 	    {(char[]){"linger.ms"}, linger_ms},
@@ -167,6 +175,8 @@ open_producer(struct transactions *t, const struct transactions_options *o, stru
 	snprintf(kbytes, sizeof(kbytes), "%" PRIu64, queue);
 	snprintf(transaction_ms, sizeof(transaction_ms), "%d", times.abort_ms);
 	snprintf(message_ms, sizeof(message_ms), "%d", times.message_ms);
+	snprintf(idle_ms, sizeof(idle_ms), "%d",
+	    rd_kafka_version() < KAFKA_FORGETS_FIRST ? 0 : times.message_ms + IDLE_EXTRA_MS);
 	snprintf(linger_ms, sizeof(linger_ms), "%d",
 	    LINGER_MS < times.message_ms / 2 ? LINGER_MS : times.message_ms / 2);
 	snprintf(batch, sizeof(batch), "%" PRIu64, batch_bytes(o));
