@@ -160,11 +160,18 @@ losses_wanted(const struct serve_history *h)
 	return !h->losses_known && h->names_n > 0 && h->losses_n > 0;
 }
 
+/* Whether the follower has seen that the ledger has no record. Before its first status nobody knows. */
+static bool
+is_empty(const struct serve_history *h)
+{
+	return h->followed && h->noted < 0;
+}
+
 /* Whether there is anything of the history to read beside points. An empty ledger has none. */
 static bool
 to_read(const struct serve_history *h)
 {
-	return !(h->followed && h->noted < 0) &&
+	return !is_empty(h) &&
 	       (h->version_newest > h->version_known || !h->first_known || losses_wanted(h));
 }
 
@@ -673,7 +680,7 @@ is_complete(const struct serve_history *h, const struct part *part, bool waits)
 {
 	int64_t from, to;
 
-	return !waits && !to_read(h) && (h->looked || h->noted < 0) &&
+	return !waits && !to_read(h) && (h->looked || is_empty(h)) &&
 	       (part == NULL || !mix_history_gap(&part->points, &from, &to));
 }
 
