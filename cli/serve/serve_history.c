@@ -160,7 +160,7 @@ losses_wanted(const struct serve_history *h)
 	return !h->losses_known && h->names_n > 0 && h->losses_n > 0;
 }
 
-/* Whether the follower has seen that the ledger has no record. Before its first status nobody knows. */
+/* The ledger has no record, as the follower has seen. Before its first status nobody knows. */
 static bool
 is_empty(const struct serve_history *h)
 {

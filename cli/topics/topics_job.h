@@ -10,8 +10,8 @@
  *
  *     replication=1 retention.ms=-1 retention.bytes=-1 cleanup.policy=delete ...
  *
- * Numbers are those of the plan, also where the topic has others: STATE then says what differs. What
- * this command made is "created", what it deleted "deleted".
+ * Numbers are those of the plan, also where the topic has others: STATE then says what differs.
+ * What this command made is "created", what it deleted "deleted".
  *
  *     topics_job_open   [delete] [create]   warn, print   judge   topics_job_close
  *

@@ -131,10 +131,10 @@ batch_bytes(const struct transactions_options *o)
 }
 
 /*
- * From 2.10 on a request to the coordinator of a group, where that broker has left the cluster, waits
- * in librdkafka until any connection of the handle changes its state; its own time-out is not looked
- * at (librdkafka's issues 5456 and 5511). Brokers close idle connections after ten minutes. So ours
- * are closed before, a little after all other requests have timed out.
+ * From 2.10 on a request to the coordinator of a group, where that broker has left the cluster,
+ * waits in librdkafka until any connection of the handle changes its state; its own time-out is not
+ * looked at (librdkafka's issues 5456 and 5511). Brokers close idle connections after ten minutes.
+ * So ours are closed before, a little after all other requests have timed out.
  */
 static enum fail_code
 open_producer(struct transactions *t, const struct transactions_options *o, struct failure *f)
