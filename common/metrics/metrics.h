@@ -86,8 +86,7 @@ enum { METRICS_LABELS_MAX = 2 };
 	    "How many steps the mixer may be ahead of a run; 0: as many as it likes.")             \
 	ROW(MIX_STEP_LIMIT, GAUGE, "riffle_mix_step_limit", "mix", NULL, "serve",                  \
 	    "The mixer publishes no step from this one on before its runs advance; not there "     \
-	    "where "                                                                               \
-	    "nothing limits it.")                                                                  \
+	    "where nothing limits it.")                                                            \
 	ROW(MIX_STEP_KEPT, GAUGE, "riffle_mix_first_kept_step", "mix", NULL, "serve",              \
 	    "The first step that the batch topic still has.")                                      \
 	ROW(MIX_VERSION, GAUGE, "riffle_mix_weights_version", "mix", NULL, "serve",                \

@@ -45,8 +45,9 @@ def commits(form):
 
 @pytest.fixture
 def configure(write_config, bootstrap, unique, riffle, form):
-    """configure(weights, mix=..., domains=..., shared=..., **mix keys) -> path, with the mix's topics made."""
-    def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, shared=None, length=LENGTH, **keys):
+    """configure(weights, mix=..., domains=..., shared=..., replication=..., **mix keys) -> path, with the mix's topics made."""
+    def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, shared=None, replication=1,
+             length=LENGTH, **keys):
         if form != "copied":
             keys = {"batches": form, **keys}
         if shared:  # lanes in so many partitions of the batch topic
@@ -61,6 +62,8 @@ def configure(write_config, bootstrap, unique, riffle, form):
                     "transaction_bytes": 20000, "weights": weights, **keys},
             "kafka": {"bootstrap.servers": bootstrap},
         }
+        if replication > 1:
+            config["topics"] = {"replication": replication, "min_insync_replicas": replication - 1}
         path = write_config(config, f"{name}.yml")
         if create:
             riffle("topics", "-c", path, "--create")

@@ -1,7 +1,6 @@
 """The broker that coordinates the mixer's group dies and stays away: librdkafka from 2.10 on forgets it, and a request that waits
 for it would wait for ten minutes, whatever its time-out is (its issues 5456 and 5511)."""
 
-import json
 import pathlib
 import signal
 import sys
@@ -30,9 +29,7 @@ def bootstrap(cluster):
 
 def test_a_mixer_continues_without_the_coordinator_of_its_group(
         riffle, fill, configure, package, cluster, bootstrap, wait_for, unique):
-    config = configure({"a": 0.7, "b": 0.3}, max_lead_steps=LEAD, runs=["trainers"], create=False)
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"topics": {"replication": 3, "min_insync_replicas": 2}}))
-    riffle("topics", "-c", config, "--create")
+    config = configure({"a": 0.7, "b": 0.3}, max_lead_steps=LEAD, runs=["trainers"], replication=3)
     fill("a", "b", sequences=16 * STEPS)
     mixer = riffle.popen("mix", "-c", config, "--until-step", STEPS)
     with package.riffle.Reader(f"{unique}-mix", bootstrap, step=0, timeout=120) as reader:

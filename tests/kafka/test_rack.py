@@ -1,6 +1,5 @@
 """A reader with `client.rack` fetches from the broker of its rack, as KIP-392 says, whoever leads the lanes."""
 
-import json
 import pathlib
 import sys
 
@@ -30,9 +29,7 @@ def proxies(bootstrap):
 
 
 def test_a_reader_fetches_from_the_broker_of_its_rack(riffle, fill, configure, proxies):
-    config = configure({"a": 0.7, "b": 0.3}, length=1024, create=False)
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"topics": {"replication": 3, "min_insync_replicas": 2}}))
-    riffle("topics", "-c", config, "--create")
+    config = configure({"a": 0.7, "b": 0.3}, length=1024, replication=3)
     fill("a", "b", sequences=800, length=1024)
     riffle("mix", "-c", config, "--until-step", STEPS)
     through = ("-X", "bootstrap.servers=" + ",".join(proxy.address for proxy in proxies))
