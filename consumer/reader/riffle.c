@@ -2,11 +2,13 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "consumer/reader/riffle_internal.h"
@@ -54,18 +56,91 @@ riffle_give_failure(struct riffle_error *e, const struct failure *f)
 	return riffle_give(e, code_of(f->code), f->text);
 }
 
-int
-riffle_check_process(pid_t process, const char *what, struct riffle_error *e)
-{
-	char text[FAILURE_TEXT_MAX];
+/* ---- gates ---- */
 
-	if (process == getpid())
-		return RIFFLE_OK;
-	snprintf(text, sizeof(text),
-	    "this %s was opened by process %d and is used by process %d: its connections and "
-	    "threads do not survive a fork; open one in the process that reads",
-	    what, (int)process, (int)getpid());
-	return riffle_give(e, RIFFLE_ERROR_USAGE, text);
+void
+riffle_gate_init(struct riffle_gate *g, const char *what, bool many)
+{
+	*g = (struct riffle_gate){.process = getpid(), .what = what, .many = many};
+	pthread_mutex_init(&g->lock, NULL); /* cannot fail for a plain one */
+	pthread_cond_init(&g->left, NULL);
+}
+
+bool
+riffle_gate_is_here(const struct riffle_gate *g)
+{
+	return g->process == getpid();
+}
+
+enum fail_code
+riffle_gate_fail_ended(const struct riffle_gate *g, struct failure *f)
+{
+	return fail(f, FAIL_USAGE, "this %s is being closed by another thread", g->what);
+}
+
+enum fail_code
+riffle_gate_enter(struct riffle_gate *g, struct failure *f)
+{
+	bool ends, taken;
+
+	if (!riffle_gate_is_here(g))
+		return fail(f, FAIL_USAGE,
+		    "this %s was opened by process %d and is used by process %d: its connections "
+		    "and threads do not survive a fork; open one in the process that reads",
+		    g->what, (int)g->process, (int)getpid());
+	pthread_mutex_lock(&g->lock);
+	ends = atomic_load(&g->ends);
+	taken = g->calls > 0 && !g->many;
+	if (!ends && !taken)
+		g->calls++;
+	pthread_mutex_unlock(&g->lock);
+	if (ends)
+		return riffle_gate_fail_ended(g, f);
+	if (taken)
+		return fail(f, FAIL_USAGE,
+		    "another thread's call on this %s is in progress, and it takes one call at a "
+		    "time: wait for that call, or open one %s per thread",
+		    g->what, g->what);
+	return FAIL_NONE;
+}
+
+void
+riffle_gate_leave(struct riffle_gate *g)
+{
+	pthread_mutex_lock(&g->lock);
+	assert(g->calls > 0);
+	g->calls--;
+	pthread_cond_broadcast(&g->left);
+	pthread_mutex_unlock(&g->lock);
+}
+
+bool
+riffle_gate_ends(const struct riffle_gate *g)
+{
+	return atomic_load(&g->ends);
+}
+
+int64_t
+riffle_gate_slice(int64_t deadline_ms)
+{
+	int64_t end_ms = clock_ms() + RIFFLE_GATE_SLICE_MS;
+
+	return end_ms < deadline_ms ? end_ms : deadline_ms;
+}
+
+bool
+riffle_gate_end(struct riffle_gate *g)
+{
+	if (!riffle_gate_is_here(g))
+		return false;
+	pthread_mutex_lock(&g->lock);
+	atomic_store(&g->ends, true);
+	while (g->calls > 0)
+		pthread_cond_wait(&g->left, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+	pthread_cond_destroy(&g->left);
+	pthread_mutex_destroy(&g->lock);
+	return true;
 }
 
 /* ---- structs of the caller ---- */
@@ -173,8 +248,11 @@ riffle_properties_copy(struct properties *out, const char *bootstrap,
 	if (out->item == NULL)
 		return fail_memory(f);
 	for (size_t i = bootstrap == NULL ? 1 : 0; i <= n; i++) {
-		struct property *to = &out->item[out->n++];
+		struct property *to = &out->item[out->n];
 
+		if (i > 0 && (property[i - 1].name == NULL || property[i - 1].value == NULL))
+			return fail(f, FAIL_USAGE, "property %zu has no name or no value", i - 1);
+		out->n++;
 		to->name = strdup(i == 0 ? "bootstrap.servers" : property[i - 1].name);
 		to->value = strdup(i == 0 ? bootstrap : property[i - 1].value);
 		if (to->name == NULL || to->value == NULL)
@@ -207,12 +285,16 @@ pass_on(void *opaque, enum log_level level, const char *line)
 void
 riffle_set_log(enum riffle_log_level level, riffle_log *log, void *opaque)
 {
+	static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+
 	_Static_assert((int)RIFFLE_LOG_DEBUG == (int)LOG_DEBUG, "levels are the same");
 
+	pthread_mutex_lock(&one);
 	log_set_sink(NULL, NULL); /* nobody reads `caller` from here on */
 	caller.log = log;
 	caller.opaque = opaque;
 	log_set_level((enum log_level)level);
 	if (log != NULL)
 		log_set_sink(pass_on, NULL);
+	pthread_mutex_unlock(&one);
 }

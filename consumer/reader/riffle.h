@@ -26,11 +26,22 @@
  *
  * Ownership: what riffle_next() points to is borrowed until the next riffle_next(),
  * riffle_next_into() or riffle_seek() on the same reader, or longer by riffle_keep().
- * Errors: a code to branch on and a sentence in *e. Thread: a reader is used by one thread at a
- * time, but for riffle_metrics(); readers are independent. Process: a reader belongs to the one
- * that opened it; after a fork every call of the child fails with that and does nothing. The
- * library has no globals but riffle_set_log(), writes nothing to stdout, logs to stderr, never ends
- * the process.
+ * Errors: a code to branch on and a sentence in *e. The library has no globals but
+ * riffle_set_log(), writes nothing to stdout, logs to stderr, never ends the process.
+ *
+ * Thread: a reader takes one call at a time. A second thread's call fails with RIFFLE_ERROR_USAGE
+ * and changes nothing. Any thread may call riffle_metrics(), riffle_get_round(), riffle_position()
+ * and riffle_committed() at any time, and one other thread may report (riffle_report(), and
+ * riffle_flush() unless commits are asked for). The same rule holds for reporters and held-out
+ * sets; a progress takes calls from any number of threads. Objects are independent of each other.
+ *
+ * The functions that close an object wait for a call that is in progress in another thread. If
+ * that call waits for a step, an answer or a report, it returns RIFFLE_ERROR_USAGE within a tenth
+ * of a second; a request to the broker first gets its answer or times out. No call may begin once
+ * the object is being closed.
+ *
+ * Process: an object belongs to the process that opened it. After a fork every call of the child
+ * that can fail does, and does nothing else; closing does nothing.
  *
  * Symbols carry the version RIFFLE_0; one that changes its meaning gets another version.
  *
@@ -198,7 +209,8 @@ RIFFLE_API void riffle_close(struct riffle *r); /* NULL is accepted; commits not
 
 /*
  * What is known without asking: lanes_mine and lanes from the start, the rest once riffle_next() or
- * riffle_wait_info() has succeeded, until then zeros. RIFFLE_ERROR_USAGE: out->size is not set.
+ * riffle_wait_info() has succeeded, until then zeros. RIFFLE_ERROR_USAGE: out->size is not set, or
+ * another thread's call is in progress.
  */
 RIFFLE_API int riffle_get_info(const struct riffle *r, struct riffle_info *out);
 
@@ -228,7 +240,8 @@ RIFFLE_API int riffle_next_into(struct riffle *r, int timeout_ms, void *tokens, 
 
 /*
  * Keeps the step that riffle_next() gave last, until riffle_free_step(), which any thread may call,
- * also after riffle_close(). Kept steps do not count in ahead_bytes: the caller limits them.
+ * also after riffle_close(). Kept steps do not count in ahead_bytes: the caller limits them. A kept
+ * step is freed once.
  */
 RIFFLE_API int riffle_keep(
     struct riffle *r, const struct riffle_step *step, struct riffle_error *e);
@@ -381,7 +394,7 @@ struct riffle_place {
 
 /*
  * The place of riffle_position(). Borrowed until the next call on the same reader.
- * RIFFLE_ERROR_USAGE: out->size is not set.
+ * RIFFLE_ERROR_USAGE: out->size is not set, or another thread's call is in progress.
  */
 RIFFLE_API int riffle_place(const struct riffle *r, struct riffle_place *out);
 
@@ -439,7 +452,10 @@ struct riffle_targets {
 	int mask_boundaries;
 };
 
-/* `token_bytes` is the reader's. RIFFLE_ERROR_USAGE: out->size is not one that is known. */
+/*
+ * `token_bytes` is the reader's. RIFFLE_ERROR_USAGE: it is not 2, 4 or 8, or out->size is not one
+ * that is known.
+ */
 RIFFLE_API int riffle_step_targets(
     const struct riffle_step *s, uint32_t token_bytes, const struct riffle_targets *out);
 

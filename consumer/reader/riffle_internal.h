@@ -7,13 +7,15 @@
  * sentence. Within, code works with `struct failure` as everywhere; libriffle returns FAIL_MEMORY
  * where memory is missing, and never ends the process.
  *
- * Every call of the API first checks that it is in the process that opened the object, with
- * riffle_check_process(): librdkafka's threads and ours do not exist in a child of a fork, so a
- * call there would wait for ever. Closing does nothing there, for the same reason.
+ * Every call on an object first enters its gate, which refuses the child of a fork and a
+ * second thread.
  */
 #ifndef CONSUMER_READER_RIFFLE_INTERNAL_H
 #define CONSUMER_READER_RIFFLE_INTERNAL_H
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -30,8 +32,67 @@ enum { RIFFLE_CLOSE_TIMEOUT_MS = 2000 }; /* for what is on its way when somethin
 int riffle_give(struct riffle_error *e, int code, const char *text);
 int riffle_give_failure(struct riffle_error *e, const struct failure *f); /* f is set */
 
-/* RIFFLE_ERROR_USAGE in another process than `process`; `what` was opened, for the message. */
-int riffle_check_process(pid_t process, const char *what, struct riffle_error *e);
+/*
+ * ---- gates ----
+ *
+ * A gate lets the calls of one thread at a time into an object of the public API: a reader, a
+ * reporter, a progress or a held-out set.
+ *
+ * riffle.h asks the caller for one thread at a time, and for the process that opened the object. A
+ * program that breaks this rule gets FAIL_USAGE from every call but the one in progress:
+ *
+ *     riffle_gate_enter() --> the call works, and may wait --> riffle_gate_leave()
+ *         |
+ *         +--> FAIL_USAGE: this is another process, another thread's call is in progress, or
+ *              riffle_gate_end() was called
+ *
+ * riffle_gate_end() lets no further call begin, and waits for those in progress. A call that waits
+ * for long looks at riffle_gate_ends() every RIFFLE_GATE_SLICE_MS at least, and then returns with
+ * riffle_gate_fail_ended(). Nothing can protect a call that begins after the object is gone.
+ *
+ * An object with a lock of its own allows several calls at a time (`many`). Then
+ * riffle_gate_enter() only counts them, for riffle_gate_end().
+ *
+ * librdkafka's threads and ours do not exist in the child of a fork, so a call there would wait
+ * forever. Every function checks the process before it touches the lock, which a thread of the
+ * parent may have held at the fork.
+ *
+ * Thread: any.
+ */
+
+enum { RIFFLE_GATE_SLICE_MS = 100 };
+
+struct riffle_gate {
+	pid_t process;
+	const char *what; /* the object, for messages: "reader" */
+	bool many;
+	atomic_bool ends;     /* riffle_gate_end() was called */
+	pthread_mutex_t lock; /* of `calls` */
+	pthread_cond_t left;  /* a call has left */
+	uint32_t calls;       /* in progress */
+};
+
+/* Borrows `what` for its life. */
+void riffle_gate_init(struct riffle_gate *g, const char *what, bool many);
+
+/* Whether this process has opened the object. */
+bool riffle_gate_is_here(const struct riffle_gate *g);
+
+/* FAIL_USAGE says why the call may not enter; else riffle_gate_leave() must follow. */
+enum fail_code riffle_gate_enter(struct riffle_gate *g, struct failure *f);
+void riffle_gate_leave(struct riffle_gate *g);
+
+bool riffle_gate_ends(const struct riffle_gate *g);
+enum fail_code riffle_gate_fail_ended(const struct riffle_gate *g, struct failure *f);
+
+/* The end of a wait's next slice. */
+int64_t riffle_gate_slice(int64_t deadline_ms);
+
+/*
+ * Returns true once no call is in progress and none can begin, so that the object may be freed.
+ * False in another process, where nothing may be freed.
+ */
+bool riffle_gate_end(struct riffle_gate *g);
 
 /*
  * ---- structs of the caller, which begin with `size`: see riffle.h ----
@@ -86,5 +147,9 @@ enum fail_code riffle_gather_losses(
 /* Checks `loss`, completes `b`, which says who reports which step, with it, and sends it. */
 enum fail_code riffle_send_losses(struct reporter *r, struct feedback *b,
     const struct riffle_loss *loss, size_t n, struct failure *f);
+
+/* reporter_flush() until deadline_ms (clock_ms()). FAIL_USAGE: riffle_gate_end() is called meanwhile. */
+enum fail_code riffle_flush_reporter(
+    struct reporter *r, const struct riffle_gate *g, int64_t deadline_ms, struct failure *f);
 
 #endif

@@ -52,7 +52,7 @@ enum {
 };
 
 struct riffle_progress {
-	pid_t process;
+	struct riffle_gate gate; /* for riffle_progress_close(): the lock lets calls share */
 	char mix[NAME_MAX_BYTES + 1], run[NAME_MAX_BYTES + 1];
 	uint32_t rank, world;
 	int timeout_ms;
@@ -224,6 +224,45 @@ thread_main(void *opaque)
 	return NULL;
 }
 
+/* ---- waiting for the thread ---- */
+
+/* Gives a failure of an earlier report or commit, once. Lock is held. */
+static enum fail_code
+earlier_failure(struct riffle_progress *p, struct failure *f)
+{
+	enum fail_code code = p->failure.code;
+
+	if (code != FAIL_NONE)
+		*f = p->failure;
+	p->failure.code = FAIL_NONE;
+	return code;
+}
+
+/* Commits all that is trained, and waits for the answers; until riffle_gate_ends(g), unless g is NULL. */
+static enum fail_code
+flush(struct riffle_progress *p, int timeout_ms, const struct riffle_gate *g, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + timeout_ms;
+	enum fail_code code;
+
+	pthread_mutex_lock(&p->lock);
+	p->due = p->due || commit_pace_due_at_end(&p->pace);
+	pthread_cond_signal(&p->work);
+	while ((p->due || p->busy || !reported(p)) && clock_ms() < deadline_ms &&
+	       !(g != NULL && riffle_gate_ends(g)))
+		wait_until(p, &p->done, clock_ms() + REPORT_MS);
+	code = earlier_failure(p, f);
+	if (code == FAIL_NONE && (p->due || p->busy || !reported(p)))
+		code = g != NULL && riffle_gate_ends(g)
+			   ? riffle_gate_fail_ended(g, f)
+			   : fail(f, FAIL_TIMEOUT,
+				 "committing step %" PRIu64
+				 " of run %s of mix %s: not answered within %d ms",
+				 p->pace.position, p->run, p->mix, timeout_ms);
+	pthread_mutex_unlock(&p->lock);
+	return code;
+}
+
 /* ---- opening and closing ---- */
 
 static void
@@ -286,7 +325,7 @@ riffle_progress_open(
 		return riffle_give_failure(e, &f);
 	}
 	open_locks(p);
-	p->process = getpid();
+	riffle_gate_init(&p->gate, "progress", true);
 	p->rank = o.rank;
 	p->world = o.world;
 	p->timeout_ms = riffle_timeout_ms(o.open_timeout_ms);
@@ -304,10 +343,12 @@ riffle_progress_open(
 void
 riffle_progress_close(struct riffle_progress *p)
 {
-	if (p == NULL || p->process != getpid())
+	struct failure ignored;
+
+	if (p == NULL || !riffle_gate_end(&p->gate))
 		return; /* in a child of a fork nothing of it can be ended */
 	if (p->runs) {
-		riffle_progress_flush(p, RIFFLE_CLOSE_TIMEOUT_MS, NULL);
+		flush(p, RIFFLE_CLOSE_TIMEOUT_MS, NULL, &ignored);
 		pthread_mutex_lock(&p->lock);
 		p->stop = true;
 		pthread_cond_signal(&p->work);
@@ -327,18 +368,6 @@ riffle_progress_close(struct riffle_progress *p)
 
 /* ---- what was trained ---- */
 
-/* Gives a failure of an earlier report or commit, once. Lock is held. */
-static enum fail_code
-earlier_failure(struct riffle_progress *p, struct failure *f)
-{
-	enum fail_code code = p->failure.code;
-
-	if (code != FAIL_NONE)
-		*f = p->failure;
-	p->failure.code = FAIL_NONE;
-	return code;
-}
-
 /* Lock is held. */
 static enum fail_code
 check_place(const struct riffle_progress *p, const struct riffle_place *place, struct failure *f)
@@ -347,6 +376,8 @@ check_place(const struct riffle_progress *p, const struct riffle_place *place, s
 		return fail(f, FAIL_USAGE,
 		    "a place of %zu lanes, where rank %" PRIu32 " of %" PRIu32 " has %" PRIu32,
 		    place->lanes, p->rank, p->world, lanes_count(p->lanes));
+	if (place->offset_next == NULL)
+		return fail(f, FAIL_USAGE, "a place without offset_next");
 	if (place->step >= LIMIT_STEP)
 		return fail(f, FAIL_USAGE, "step %" PRIu64 " is out of range", place->step);
 	if (p->any && place->step <= p->pace.position)
@@ -400,8 +431,8 @@ riffle_progress_trained(struct riffle_progress *p, const struct riffle_place *pl
 	enum fail_code code;
 	struct failure f;
 
-	if (riffle_check_process(p->process, "progress", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
+	if (riffle_gate_enter(&p->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
 	pthread_mutex_lock(&p->lock);
 	code = earlier_failure(p, &f);
 	if (code == FAIL_NONE)
@@ -413,29 +444,20 @@ riffle_progress_trained(struct riffle_progress *p, const struct riffle_place *pl
 	if (code == FAIL_NONE)
 		note_place(p, &at);
 	pthread_mutex_unlock(&p->lock);
+	riffle_gate_leave(&p->gate);
 	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }
 
 int
 riffle_progress_flush(struct riffle_progress *p, int timeout_ms, struct riffle_error *e)
 {
-	int64_t deadline_ms = clock_ms() + timeout_ms;
 	enum fail_code code;
 	struct failure f;
 
-	if (riffle_check_process(p->process, "progress", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	pthread_mutex_lock(&p->lock);
-	p->due = p->due || commit_pace_due_at_end(&p->pace);
-	pthread_cond_signal(&p->work);
-	while ((p->due || p->busy || !reported(p)) && clock_ms() < deadline_ms)
-		wait_until(p, &p->done, clock_ms() + REPORT_MS);
-	code = earlier_failure(p, &f);
-	if (code == FAIL_NONE && (p->due || p->busy || !reported(p)))
-		code = fail(&f, FAIL_TIMEOUT,
-		    "committing step %" PRIu64 " of run %s of mix %s: not answered within %d ms",
-		    p->pace.position, p->run, p->mix, timeout_ms);
-	pthread_mutex_unlock(&p->lock);
+	if (riffle_gate_enter(&p->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = flush(p, timeout_ms, &p->gate, &f);
+	riffle_gate_leave(&p->gate);
 	if (code == FAIL_TIMEOUT)
 		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
 	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
@@ -447,7 +469,7 @@ riffle_progress_committed(const struct riffle_progress *p)
 	struct riffle_progress *mine = (struct riffle_progress *)(uintptr_t)p; /* for its lock */
 	uint64_t good;
 
-	if (p->process != getpid())
+	if (!riffle_gate_is_here(&p->gate))
 		return 0;
 	pthread_mutex_lock(&mine->lock);
 	good = p->good;

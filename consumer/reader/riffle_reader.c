@@ -19,6 +19,8 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +52,10 @@ enum {
 #define AHEAD_BYTES_DEFAULT (UINT64_C(64) << 20)
 
 struct riffle {
-	pid_t process;
+	struct riffle_gate gate;    /* of what has no other lock */
+	struct riffle_gate reports; /* of `reporter` */
+	struct riffle_gate asks;    /* of calls that only `rounds` is for */
+	atomic_bool commits;        /* the caller or the reader has asked for a commit */
 	uint32_t rank, world, token_bytes;
 	int timeout_ms;
 	struct properties properties; /* a copy */
@@ -69,8 +74,12 @@ struct riffle {
 	struct commit_pace pace; /* its position is the step that is given next */
 	int64_t *offset_next;    /* [lanes]: where that step, or what lies below it, begins */
 	struct reader_metrics metrics;
-	bool round_known; /* `round` is that of the step given last */
-	struct step_round round;
+	struct {
+		pthread_mutex_t lock;
+		bool any, known;         /* a step was given; `round` is that of it */
+		uint64_t step;           /* given last */
+		struct step_round round; /* of `step` */
+	} rounds;
 };
 
 /* ---- opening ---- */
@@ -115,7 +124,11 @@ connect_reader(struct riffle *r, const struct riffle_options *o, struct failure 
 	    .stats = &r->metrics.stats,
 	};
 
-	r->process = getpid();
+	riffle_gate_init(&r->gate, "reader", false);
+	riffle_gate_init(&r->reports, "reader", false);
+	riffle_gate_init(&r->asks, "reader", true);
+	pthread_mutex_init(&r->rounds.lock, NULL);
+	atomic_init(&r->commits, o->commit_every > 0);
 	r->rank = o->rank;
 	r->world = o->world;
 	r->token_bytes = o->token_bytes;
@@ -268,8 +281,10 @@ riffle_close(struct riffle *r)
 {
 	struct failure ignored;
 
-	if (r == NULL || r->process != getpid())
+	if (r == NULL || !riffle_gate_end(&r->gate))
 		return; /* in a child of a fork nothing of it can be ended */
+	riffle_gate_end(&r->reports);
+	riffle_gate_end(&r->asks);
 	if (r->committer != NULL)
 		committer_poll(r->committer, RIFFLE_CLOSE_TIMEOUT_MS, &ignored);
 	if (r->reporter != NULL)
@@ -284,40 +299,55 @@ riffle_close(struct riffle *r)
 	committer_close(r->committer);
 	reader_close(&r->reader);
 	properties_clear(&r->properties);
+	pthread_mutex_destroy(&r->rounds.lock);
 	free(r->offset_next);
 	free(r);
+}
+
+/* For the gate of a call that changes nothing else. */
+static struct riffle *
+gated(const struct riffle *r)
+{
+	return (struct riffle *)(uintptr_t)r;
 }
 
 int
 riffle_get_info(const struct riffle *r, struct riffle_info *out)
 {
+	enum fail_code code;
 	struct failure f;
 
-	return riffle_fill(out, &r->info, sizeof(r->info), "riffle_info", &f) == FAIL_NONE
-		   ? RIFFLE_OK
-		   : RIFFLE_ERROR_USAGE;
+	if (riffle_gate_enter(&gated(r)->gate, &f) != FAIL_NONE)
+		return RIFFLE_ERROR_USAGE;
+	code = riffle_fill(out, &r->info, sizeof(r->info), "riffle_info", &f);
+	riffle_gate_leave(&gated(r)->gate);
+	return code == FAIL_NONE ? RIFFLE_OK : RIFFLE_ERROR_USAGE;
 }
 
 uint64_t
 riffle_position(const struct riffle *r)
 {
-	return r->pace.position;
+	return atomic_load(&r->metrics.position);
 }
 
 int
 riffle_place(const struct riffle *r, struct riffle_place *out)
 {
-	const struct riffle_place place = {
+	struct riffle_place place;
+	enum fail_code code;
+	struct failure f;
+
+	if (riffle_gate_enter(&gated(r)->gate, &f) != FAIL_NONE)
+		return RIFFLE_ERROR_USAGE;
+	place = (struct riffle_place){
 	    .step = r->pace.position,
 	    .lead = r->pace.lead,
 	    .lanes = r->info.lanes_mine,
 	    .offset_next = r->offset_next,
 	};
-	struct failure f;
-
-	return riffle_fill(out, &place, sizeof(place), "riffle_place", &f) == FAIL_NONE
-		   ? RIFFLE_OK
-		   : RIFFLE_ERROR_USAGE;
+	code = riffle_fill(out, &place, sizeof(place), "riffle_place", &f);
+	riffle_gate_leave(&gated(r)->gate);
+	return code == FAIL_NONE ? RIFFLE_OK : RIFFLE_ERROR_USAGE;
 }
 
 /* ---- metrics ---- */
@@ -330,7 +360,7 @@ riffle_metrics(const struct riffle *r, char *buffer, size_t room)
 
 	if (room > 0)
 		buffer[0] = '\0';
-	if (r->process != getpid())
+	if (!riffle_gate_is_here(&r->gate))
 		return 0;
 	text = reader_metrics_text(
 	    &r->metrics, r->reader.mix, r->reader.run, prefetch_depth(r->prefetch));
@@ -356,15 +386,33 @@ note_place(struct riffle *r)
 static enum fail_code
 ask_commit(struct riffle *r, struct failure *f)
 {
+	atomic_store(&r->commits, true);
 	committer_look(r->committer, r->reader.mix, r->reader.run, clock_ms());
 	commit_pace_asked(&r->pace);
 	return committer_ask(r->committer, r->pace.position, r->offset_next, f);
 }
 
+/* committer_poll(), with an eye on riffle_close() in another thread. */
 static enum fail_code
-wait_commits(struct riffle *r, struct failure *f)
+poll_commits(struct riffle *r, int64_t deadline_ms, struct failure *f)
 {
-	if (committer_poll(r->committer, COMMIT_TIMEOUT_MS, f) != FAIL_NONE)
+	for (;;) {
+		int64_t until_ms = riffle_gate_slice(deadline_ms), left_ms = until_ms - clock_ms();
+		enum fail_code code =
+		    committer_poll(r->committer, left_ms < 0 ? 0 : (int)left_ms, f);
+
+		note_place(r);
+		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
+			return code;
+		if (riffle_gate_ends(&r->gate))
+			return riffle_gate_fail_ended(&r->gate, f);
+	}
+}
+
+static enum fail_code
+wait_commits(struct riffle *r, int64_t deadline_ms, struct failure *f)
+{
+	if (poll_commits(r, deadline_ms, f) != FAIL_NONE)
 		return f->code;
 	return committer_failure(r->committer, f);
 }
@@ -375,7 +423,7 @@ commit(struct riffle *r, struct failure *f)
 	committer_failure(r->committer, f); /* an older one is made good by this one */
 	if (ask_commit(r, f) != FAIL_NONE)
 		return f->code;
-	return wait_commits(r, f);
+	return wait_commits(r, clock_ms() + COMMIT_TIMEOUT_MS, f);
 }
 
 int
@@ -384,30 +432,34 @@ riffle_commit(struct riffle *r, struct riffle_error *e)
 	enum fail_code code;
 	struct failure f;
 
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
 	code = commit(r, &f);
-	note_place(r);
+	riffle_gate_leave(&r->gate);
 	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }
 
 int
 riffle_commit_async(struct riffle *r, struct riffle_error *e)
 {
+	enum fail_code code;
 	struct failure f;
 
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	committer_poll(r->committer, 0, &f); /* committer_failure() returns what it finds */
-	if (committer_failure(r->committer, &f) != FAIL_NONE || ask_commit(r, &f) != FAIL_NONE)
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
-	return RIFFLE_OK;
+	committer_poll(r->committer, 0, &f); /* committer_failure() returns what it finds */
+	note_place(r);
+	code = committer_failure(r->committer, &f);
+	if (code == FAIL_NONE)
+		code = ask_commit(r, &f);
+	riffle_gate_leave(&r->gate);
+	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }
 
 uint64_t
 riffle_committed(const struct riffle *r)
 {
-	return committer_good(r->committer);
+	return atomic_load(&r->metrics.committed);
 }
 
 /*
@@ -426,6 +478,22 @@ serve_commits(struct riffle *r, struct failure *f)
 
 /* ---- the next step ---- */
 
+/* prefetch_next() to r->next, with an eye on riffle_close() in another thread. */
+static enum fail_code
+take_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
+    struct failure *f)
+{
+	for (;;) {
+		int64_t until_ms = riffle_gate_slice(deadline_ms);
+		enum fail_code code = prefetch_next(r->prefetch, until_ms, &r->next, reason, f);
+
+		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
+			return code;
+		if (riffle_gate_ends(&r->gate))
+			return riffle_gate_fail_ended(&r->gate, f);
+	}
+}
+
 /* Waits for the step; looks after the commit on its way meanwhile, and repeats the last one. */
 static enum fail_code
 wait_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
@@ -434,7 +502,7 @@ wait_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 	for (;;) {
 		int64_t until_ms = commit_pace_wait_until(
 		    &r->pace, clock_ms(), deadline_ms, committer_flies(r->committer));
-		enum fail_code code = prefetch_next(r->prefetch, until_ms, &r->next, reason, f);
+		enum fail_code code = take_next(r, until_ms, reason, f);
 
 		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
 			return code;
@@ -459,8 +527,7 @@ wait_step(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 	enum fail_code code;
 
 	if (commit_pace_place_due(&r->pace)) {
-		code = prefetch_next(r->prefetch, first_ms < deadline_ms ? first_ms : deadline_ms,
-		    &r->next, reason, f);
+		code = take_next(r, first_ms < deadline_ms ? first_ms : deadline_ms, reason, f);
 		if (code != FAIL_TIMEOUT)
 			return code;
 		if (ask_commit(r, f) != FAIL_NONE)
@@ -490,7 +557,9 @@ give_end(struct riffle *r, struct riffle_error *e)
 	struct failure f;
 
 	if (r->pace.every > 0)
-		code = commit_pace_due_at_end(&r->pace) ? commit(r, &f) : wait_commits(r, &f);
+		code = commit_pace_due_at_end(&r->pace)
+			   ? commit(r, &f)
+			   : wait_commits(r, clock_ms() + COMMIT_TIMEOUT_MS, &f);
 	if (code != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	snprintf(text, sizeof(text), "mix %s has ended; there is no step %" PRIu64, r->reader.mix,
@@ -537,8 +606,6 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	struct failure f = {0};
 	enum fail_code code;
 
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
 	if (serve_commits(r, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	take_back(r);
@@ -558,6 +625,18 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	return riffle_give_failure(e, &f);
 }
 
+/* A step is given: its round follows from that of the step before. */
+static void
+pass_round(struct riffle *r, uint64_t step)
+{
+	pthread_mutex_lock(&r->rounds.lock);
+	if (r->rounds.known)
+		step_round_pass(&r->rounds.round, r->info.global_batch);
+	r->rounds.any = true;
+	r->rounds.step = step;
+	pthread_mutex_unlock(&r->rounds.lock);
+}
+
 /*
  * Lends r->next to the caller. From here on position and commit offsets are behind it: a commit
  * says that the trainer has been given the step, not that it has finished with it.
@@ -574,8 +653,7 @@ lend(struct riffle *r)
 	r->given = slot;
 	r->next = NULL;
 	commit_pace_given(&r->pace, slot->lead);
-	if (r->round_known)
-		step_round_pass(&r->round, r->info.global_batch);
+	pass_round(r, slot->step.step);
 	r->info.global_batch = slot->global_batch;
 	r->info.lead = slot->lead;
 	for (uint32_t i = 0; i < slot->lanes; i++)
@@ -589,29 +667,28 @@ int
 riffle_next(
     struct riffle *r, int timeout_ms, const struct riffle_step **out, struct riffle_error *e)
 {
+	struct failure f;
 	int code;
 
 	*out = NULL;
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
 	code = fetch(r, timeout_ms, e);
 	if (code == RIFFLE_OK)
 		*out = lend(r);
+	riffle_gate_leave(&r->gate);
 	return code;
 }
 
-int
-riffle_next_into(struct riffle *r, int timeout_ms, void *tokens, size_t room_bytes,
-    const struct riffle_step **out, struct riffle_error *e)
+/* Lends r->next with its tokens in the caller's memory, if they have room there. */
+static int
+lend_into(struct riffle *r, void *tokens, size_t room_bytes, const struct riffle_step **out,
+    struct riffle_error *e)
 {
 	char text[FAILURE_TEXT_MAX];
-	struct riffle_step *s;
+	struct riffle_step *s = &r->next->step;
 	size_t bytes;
-	int code;
 
-	*out = NULL;
-	code = fetch(r, timeout_ms, e);
-	if (code != RIFFLE_OK)
-		return code;
-	s = &r->next->step;
 	bytes = s->sequences * s->tokens_each * r->token_bytes;
 	if (room_bytes < bytes) {
 		snprintf(text, sizeof(text),
@@ -628,15 +705,37 @@ riffle_next_into(struct riffle *r, int timeout_ms, void *tokens, size_t room_byt
 }
 
 int
+riffle_next_into(struct riffle *r, int timeout_ms, void *tokens, size_t room_bytes,
+    const struct riffle_step **out, struct riffle_error *e)
+{
+	struct failure f;
+	int code;
+
+	*out = NULL;
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = fetch(r, timeout_ms, e);
+	if (code == RIFFLE_OK)
+		code = lend_into(r, tokens, room_bytes, out, e);
+	riffle_gate_leave(&r->gate);
+	return code;
+}
+
+int
 riffle_keep(struct riffle *r, const struct riffle_step *step, struct riffle_error *e)
 {
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	if (r->given == NULL || step != &r->given->step)
-		return riffle_give(e, RIFFLE_ERROR_USAGE,
-		    "only the step that riffle_next() gave last can be kept");
-	step_slot_keep(r->given);
-	return RIFFLE_OK;
+	struct failure f;
+	bool given;
+
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	given = r->given != NULL && step == &r->given->step;
+	if (given)
+		step_slot_keep(r->given);
+	riffle_gate_leave(&r->gate);
+	return given ? RIFFLE_OK
+		     : riffle_give(e, RIFFLE_ERROR_USAGE,
+			   "only the step that riffle_next() gave last can be kept");
 }
 
 void
@@ -786,27 +885,49 @@ riffle_find_extent(
 	return code;
 }
 
+/*
+ * That of the step given last may be known; any other is asked for. Another thread may be given a
+ * step meanwhile.
+ */
+static enum fail_code
+find_round(struct riffle *r, uint64_t step, struct step_round *found, struct failure *f)
+{
+	bool known;
+
+	pthread_mutex_lock(&r->rounds.lock);
+	known = r->rounds.known && r->rounds.step == step;
+	if (known)
+		*found = r->rounds.round;
+	pthread_mutex_unlock(&r->rounds.lock);
+	if (known)
+		return FAIL_NONE;
+	if (step_round_find(found, r->reader.mix, &r->properties, r->timeout_ms, step, f) !=
+	    FAIL_NONE)
+		return f->code;
+	pthread_mutex_lock(&r->rounds.lock);
+	if (r->rounds.any && r->rounds.step == step) {
+		r->rounds.round = *found;
+		r->rounds.known = true;
+	}
+	pthread_mutex_unlock(&r->rounds.lock);
+	return FAIL_NONE;
+}
+
 int
 riffle_get_round(struct riffle *r, uint64_t step, struct riffle_round *out, struct riffle_error *e)
 {
-	bool given = r->given != NULL && r->given->step.step == step;
 	struct riffle_round round = {0};
 	struct step_round found;
+	enum fail_code code;
 	struct failure f;
 
-	if (riffle_fill(out, &round, sizeof(round), "riffle_round", &f) != FAIL_NONE)
+	if (riffle_fill(out, &round, sizeof(round), "riffle_round", &f) != FAIL_NONE ||
+	    riffle_gate_enter(&r->asks, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	if (given && r->round_known)
-		found = r->round;
-	else if (step_round_find(&found, r->reader.mix, &r->properties, r->timeout_ms, step, &f) !=
-		 FAIL_NONE)
+	code = find_round(r, step, &found, &f);
+	riffle_gate_leave(&r->asks);
+	if (code != FAIL_NONE)
 		return riffle_give_failure(e, &f);
-	if (given) {
-		r->round = found;
-		r->round_known = true;
-	}
 	round = (struct riffle_round){
 	    .epoch_size = found.size, .round = found.round, .draws = found.draws};
 	riffle_fill(out, &round, sizeof(round), "riffle_round", &f);
@@ -841,10 +962,10 @@ int
 riffle_wait_info(struct riffle *r, int timeout_ms, struct riffle_info *out, struct riffle_error *e)
 {
 	struct failure f = {0};
-	int code = riffle_check_process(r->process, "reader", e);
+	int code = RIFFLE_OK;
 
-	if (code != RIFFLE_OK)
-		return code;
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
 	if (r->info.sequence_length == 0 && r->next == NULL)
 		code = ask_ledger(r, &f) == FAIL_MEMORY ? riffle_give_failure(e, &f) : RIFFLE_OK;
 	if (code == RIFFLE_OK && r->info.sequence_length == 0)
@@ -852,30 +973,26 @@ riffle_wait_info(struct riffle *r, int timeout_ms, struct riffle_info *out, stru
 	if (code == RIFFLE_OK &&
 	    riffle_fill(out, &r->info, sizeof(r->info), "riffle_info", &f) != FAIL_NONE)
 		code = riffle_give_failure(e, &f);
+	riffle_gate_leave(&r->gate);
 	return code;
 }
 
 /* ---- another step ---- */
 
-int
-riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
+static int
+seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 {
 	struct failure f = {0}, ignored;
-	char text[FAILURE_TEXT_MAX];
 	int code = RIFFLE_OK;
 
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	if (step >= LIMIT_STEP) {
-		snprintf(text, sizeof(text), "step %" PRIu64 " is out of range", step);
-		return riffle_give(e, RIFFLE_ERROR_USAGE, text);
-	}
 	prefetch_pause(r->prefetch); /* the reader is ours until prefetch_resume() */
 	take_back(r);
 	if (r->next != NULL)
 		step_pool_put(r->next);
 	r->next = NULL;
-	r->round_known = false;
+	pthread_mutex_lock(&r->rounds.lock);
+	r->rounds.any = r->rounds.known = false;
+	pthread_mutex_unlock(&r->rounds.lock);
 	if (reader_seek(&r->reader, step, &f) == FAIL_NONE) {
 		commit_pace_move(&r->pace, step);
 		reader_offsets(&r->reader, r->offset_next);
@@ -890,11 +1007,27 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 	return code;
 }
 
+int
+riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
+{
+	struct failure f;
+	int code;
+
+	if (step >= LIMIT_STEP) {
+		fail(&f, FAIL_USAGE, "step %" PRIu64 " is out of range", step);
+		return riffle_give_failure(e, &f);
+	}
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = seek(r, step, e);
+	riffle_gate_leave(&r->gate);
+	return code;
+}
+
 /* ---- reports, and what is on its way ---- */
 
-int
-riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss, size_t n,
-    struct riffle_error *e)
+static enum fail_code
+report(struct riffle *r, uint64_t step, const struct riffle_loss *loss, size_t n, struct failure *f)
 {
 	struct feedback b = {
 	    .mix = r->reader.mix,
@@ -903,35 +1036,65 @@ riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss, s
 	    .rank = r->rank,
 	    .world = r->world,
 	};
+
+	if (r->reporter == NULL && reporter_open(&r->reporter, r->reader.mix, &r->properties,
+				       r->timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	return riffle_send_losses(r->reporter, &b, loss, n, f);
+}
+
+int
+riffle_report(struct riffle *r, uint64_t step, const struct riffle_loss *loss, size_t n,
+    struct riffle_error *e)
+{
+	enum fail_code code;
 	struct failure f;
 
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	if (r->reporter == NULL && reporter_open(&r->reporter, r->reader.mix, &r->properties,
-				       r->timeout_ms, &f) != FAIL_NONE)
+	if (riffle_gate_enter(&r->reports, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
-	if (riffle_send_losses(r->reporter, &b, loss, n, &f) != FAIL_NONE)
-		return riffle_give_failure(e, &f);
-	return RIFFLE_OK;
+	code = report(r, step, loss, n, &f);
+	riffle_gate_leave(&r->reports);
+	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
+}
+
+static enum fail_code
+flush_reports(struct riffle *r, int64_t deadline_ms, struct failure *f)
+{
+	enum fail_code code = FAIL_NONE;
+
+	if (riffle_gate_enter(&r->reports, f) != FAIL_NONE)
+		return f->code;
+	if (r->reporter != NULL)
+		code = riffle_flush_reporter(r->reporter, &r->reports, deadline_ms, f);
+	riffle_gate_leave(&r->reports);
+	return code;
+}
+
+/* Nothing is on its way if nobody has asked, so another thread may be in riffle_next() then. */
+static enum fail_code
+flush_commits(struct riffle *r, int64_t deadline_ms, struct failure *f)
+{
+	enum fail_code code;
+
+	if (!atomic_load(&r->commits))
+		return FAIL_NONE;
+	if (riffle_gate_enter(&r->gate, f) != FAIL_NONE)
+		return f->code;
+	code = wait_commits(r, deadline_ms, f);
+	riffle_gate_leave(&r->gate);
+	return code;
 }
 
 int
 riffle_flush(struct riffle *r, int timeout_ms, struct riffle_error *e)
 {
-	int64_t deadline_ms = clock_ms() + timeout_ms, left;
+	int64_t deadline_ms = clock_ms() + (timeout_ms < 0 ? 0 : timeout_ms);
 	struct failure f;
-	enum fail_code code;
+	enum fail_code code = flush_reports(r, deadline_ms, &f);
 
-	if (riffle_check_process(r->process, "reader", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	code = committer_poll(r->committer, timeout_ms, &f);
-	note_place(r);
-	left = deadline_ms - clock_ms();
-	if (code == FAIL_NONE && r->reporter != NULL)
-		code = reporter_flush(r->reporter, left < 0 ? 0 : (int)left, &f);
+	if (code == FAIL_NONE)
+		code = flush_commits(r, deadline_ms, &f);
 	if (code == FAIL_TIMEOUT)
 		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
-	if (code == FAIL_NONE)
-		code = committer_failure(r->committer, &f);
 	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }

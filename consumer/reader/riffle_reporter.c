@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/names.h"
 #include "consumer/feedback/reporter.h"
@@ -76,10 +77,25 @@ riffle_send_losses(struct reporter *r, struct feedback *b, const struct riffle_l
 	return code;
 }
 
+enum fail_code
+riffle_flush_reporter(
+    struct reporter *r, const struct riffle_gate *g, int64_t deadline_ms, struct failure *f)
+{
+	for (;;) {
+		int64_t until_ms = riffle_gate_slice(deadline_ms), left_ms = until_ms - clock_ms();
+		enum fail_code code = reporter_flush(r, left_ms < 0 ? 0 : (int)left_ms, f);
+
+		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
+			return code;
+		if (riffle_gate_ends(g))
+			return riffle_gate_fail_ended(g, f);
+	}
+}
+
 /* ---- without a reader ---- */
 
 struct riffle_reporter {
-	pid_t process;
+	struct riffle_gate gate;
 	char mix[NAME_MAX_BYTES + 1], run[NAME_MAX_BYTES + 1];
 	uint32_t rank, world;
 	struct reporter *reporter;
@@ -91,7 +107,7 @@ open_reporter(struct riffle_reporter *r, const struct riffle_options *o, struct 
 	struct properties properties;
 	enum fail_code code;
 
-	r->process = getpid();
+	riffle_gate_init(&r->gate, "reporter", false);
 	r->rank = o->rank;
 	r->world = o->world;
 	snprintf(r->mix, sizeof(r->mix), "%s", o->mix);
@@ -138,24 +154,27 @@ riffle_reporter_report(struct riffle_reporter *r, uint64_t step, const struct ri
 	    .rank = r->rank,
 	    .world = r->world,
 	};
+	enum fail_code code;
 	struct failure f;
 
-	if (riffle_check_process(r->process, "reporter", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	if (riffle_send_losses(r->reporter, &b, loss, n, &f) != FAIL_NONE)
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
-	return RIFFLE_OK;
+	code = riffle_send_losses(r->reporter, &b, loss, n, &f);
+	riffle_gate_leave(&r->gate);
+	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
 }
 
 int
 riffle_reporter_flush(struct riffle_reporter *r, int timeout_ms, struct riffle_error *e)
 {
+	int64_t deadline_ms = clock_ms() + (timeout_ms < 0 ? 0 : timeout_ms);
 	struct failure f;
 	enum fail_code code;
 
-	if (riffle_check_process(r->process, "reporter", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	code = reporter_flush(r->reporter, timeout_ms, &f);
+	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = riffle_flush_reporter(r->reporter, &r->gate, deadline_ms, &f);
+	riffle_gate_leave(&r->gate);
 	if (code == FAIL_TIMEOUT)
 		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
 	return code == FAIL_NONE ? RIFFLE_OK : riffle_give_failure(e, &f);
@@ -166,8 +185,8 @@ riffle_reporter_close(struct riffle_reporter *r)
 {
 	struct failure f;
 
-	if (r == NULL || r->process != getpid())
-		return;
+	if (r == NULL || !riffle_gate_end(&r->gate))
+		return; /* in a child of a fork nothing of it can be ended */
 	reporter_flush(r->reporter, RIFFLE_CLOSE_TIMEOUT_MS, &f);
 	reporter_close(r->reporter);
 	free(r);

@@ -90,7 +90,8 @@ riffle_step_targets(
 	const struct riffle_targets *out = &t;
 	struct failure f;
 
-	if (riffle_take(&t, sizeof(t), targets, "riffle_targets", &f) != FAIL_NONE)
+	if (riffle_take(&t, sizeof(t), targets, "riffle_targets", &f) != FAIL_NONE ||
+	    riffle_check_token_bytes(token_bytes, &f) != FAIL_NONE)
 		return RIFFLE_ERROR_USAGE;
 	for (size_t i = 0; i < s->sequences; i++) {
 		size_t first = i * s->tokens_each, to = i * n;

@@ -22,7 +22,7 @@
 enum { SEQUENCES_DEFAULT = 64, SEQUENCES_MAX = 1 << 16 };
 
 struct riffle_validation {
-	pid_t process;
+	struct riffle_gate gate;
 	struct properties properties;
 	struct held_out *set;
 	struct step_pool *pool;
@@ -74,7 +74,7 @@ open_set(struct riffle_validation *v, const struct riffle_validation_options *o,
 	    .timeout_ms = riffle_timeout_ms(o->open_timeout_ms),
 	};
 
-	v->process = getpid();
+	riffle_gate_init(&v->gate, "validation set", false);
 	v->sequences = o->sequences == 0 ? SEQUENCES_DEFAULT : o->sequences;
 	if (riffle_properties_copy(
 		&v->properties, o->bootstrap, o->properties, o->properties_n, f) != FAIL_NONE ||
@@ -110,7 +110,7 @@ riffle_validation_open(struct riffle_validation **out,
 void
 riffle_validation_close(struct riffle_validation *v)
 {
-	if (v == NULL || v->process != getpid())
+	if (v == NULL || !riffle_gate_end(&v->gate))
 		return; /* in a child of a fork nothing of it can be ended */
 	step_slot_take_back(v->given);
 	if (v->filling != NULL)
@@ -168,7 +168,7 @@ add(struct riffle_validation *v, const struct held_out_sequence *s, struct failu
 
 /* Fills the step up to its number of sequences, or to the end of the set. */
 static enum fail_code
-fill(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
+fill_until(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
 {
 	struct held_out_sequence s;
 	bool end = false;
@@ -185,6 +185,21 @@ fill(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
 	}
 	step_decode_cut(v->filling->decode);
 	return FAIL_NONE;
+}
+
+/* The same, with an eye on riffle_validation_close() in another thread. */
+static enum fail_code
+fill(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
+{
+	for (;;) {
+		int64_t until_ms = riffle_gate_slice(deadline_ms);
+		enum fail_code code = fill_until(v, until_ms, f);
+
+		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
+			return code;
+		if (riffle_gate_ends(&v->gate))
+			return riffle_gate_fail_ended(&v->gate, f);
+	}
 }
 
 /* Lends the step that is filled. A step of a set has no phase, and no weights of a mix. */
@@ -205,17 +220,13 @@ hand_out(struct riffle_validation *v)
 	return &slot->step;
 }
 
-int
-riffle_validation_next(struct riffle_validation *v, int timeout_ms, const struct riffle_step **out,
+static int
+give_next(struct riffle_validation *v, int64_t deadline_ms, const struct riffle_step **out,
     struct riffle_error *e)
 {
-	int64_t deadline_ms = clock_ms() + (timeout_ms < 0 ? 0 : timeout_ms);
 	struct failure f;
 	enum fail_code code;
 
-	*out = NULL;
-	if (riffle_check_process(v->process, "validation set", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
 	step_slot_take_back(v->given);
 	v->given = NULL;
 	code = fill(v, deadline_ms, &f);
@@ -230,14 +241,35 @@ riffle_validation_next(struct riffle_validation *v, int timeout_ms, const struct
 }
 
 int
+riffle_validation_next(struct riffle_validation *v, int timeout_ms, const struct riffle_step **out,
+    struct riffle_error *e)
+{
+	int64_t deadline_ms = clock_ms() + (timeout_ms < 0 ? 0 : timeout_ms);
+	struct failure f;
+	int code;
+
+	*out = NULL;
+	if (riffle_gate_enter(&v->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = give_next(v, deadline_ms, out, e);
+	riffle_gate_leave(&v->gate);
+	return code;
+}
+
+int
 riffle_validation_keep(
     struct riffle_validation *v, const struct riffle_step *step, struct riffle_error *e)
 {
-	if (riffle_check_process(v->process, "validation set", e) != RIFFLE_OK)
-		return RIFFLE_ERROR_USAGE;
-	if (v->given == NULL || step != &v->given->step)
-		return riffle_give(e, RIFFLE_ERROR_USAGE,
-		    "only the step that riffle_validation_next() gave last can be kept");
-	step_slot_keep(v->given);
-	return RIFFLE_OK;
+	struct failure f;
+	bool given;
+
+	if (riffle_gate_enter(&v->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	given = v->given != NULL && step == &v->given->step;
+	if (given)
+		step_slot_keep(v->given);
+	riffle_gate_leave(&v->gate);
+	return given ? RIFFLE_OK
+		     : riffle_give(e, RIFFLE_ERROR_USAGE,
+			   "only the step that riffle_validation_next() gave last can be kept");
 }

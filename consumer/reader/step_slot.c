@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
+
 struct step_pool {
 	pthread_mutex_t lock; /* of all below, and of the slots' lent and kept */
 	struct step_slot *free;
@@ -217,15 +219,19 @@ void
 step_slot_let_go(const struct riffle_step *step)
 {
 	struct step_slot *slot = (struct step_slot *)(uintptr_t)step; /* its first member */
+	bool kept;
 
 	_Static_assert(offsetof(struct step_slot, step) == 0, "a step leads to its slot");
 	if (step == NULL || slot->pool->process != getpid())
 		return; /* behind a fork the lock may be held by a thread that is not there */
 	pthread_mutex_lock(&slot->pool->lock);
-	assert(slot->kept);
+	kept = slot->kept;
 	slot->kept = false;
-	if (slot->lent)
+	if (!kept || slot->lent)
 		pthread_mutex_unlock(&slot->pool->lock);
 	else
 		put_locked(slot);
+	if (!kept)
+		log_error("riffle: riffle_free_step() of a step that is not kept: free each kept "
+			  "step once");
 }

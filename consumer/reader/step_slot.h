@@ -96,7 +96,8 @@ void step_slot_keep(struct step_slot *slot);
 
 /*
  * Ends the keeping; `step` is the first member of a slot that is kept, or NULL. Does nothing in a
- * child of a fork.
+ * child of a fork. A step that nobody keeps stays as it is, and is logged: the caller frees it for
+ * the second time, or never kept it.
  */
 void step_slot_let_go(const struct riffle_step *step);
 

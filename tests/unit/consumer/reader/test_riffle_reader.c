@@ -4,6 +4,9 @@
  */
 #include "tests/unit/test.h"
 
+#include <pthread.h>
+
+#include "common/base/clock.h"
 #include "common/record/batch.h"
 #include "common/record/frame.h"
 #include "consumer/reader/riffle.h"
@@ -233,6 +236,134 @@ test_an_answer_is_as_long_as_the_program_knows_it(void **unused)
 	assert_int_equal(riffle_place(reader, &place), RIFFLE_ERROR_USAGE);
 }
 
+/* ---- mistakes of the caller ---- */
+
+/* A thread that waits for the step after the last one. */
+struct waiter {
+	pthread_t thread;
+	struct riffle *r;
+	struct riffle_error e;
+	int code;
+};
+
+static void *
+wait_for_a_step(void *opaque)
+{
+	struct waiter *w = opaque;
+	const struct riffle_step *s;
+
+	w->code = riffle_next(w->r, WAIT_MS, &s, &w->e);
+	return NULL;
+}
+
+/* Returns once the thread is in riffle_next(), where riffle_keep() of nothing says so. */
+static void
+start_waiter(struct waiter *w, struct riffle *r)
+{
+	struct riffle_error e = {0};
+
+	*w = (struct waiter){.r = r};
+	assert_int_equal(pthread_create(&w->thread, NULL, wait_for_a_step, w), 0);
+	do {
+		assert_int_equal(riffle_keep(r, NULL, &e), RIFFLE_ERROR_USAGE);
+	} while (strstr(e.text, "another thread's call") == NULL);
+}
+
+static struct riffle *
+open_at_the_end(void)
+{
+	const struct riffle_options o = {.size = sizeof(o),
+	    .mix = "m",
+	    .bootstrap = rd_kafka_mock_cluster_bootstraps(cluster),
+	    .world = 1,
+	    .token_bytes = 4,
+	    .start = RIFFLE_START_STEP,
+	    .step = STEPS};
+	struct riffle_error e;
+	struct riffle *r;
+
+	assert_int_equal(riffle_open(&r, &o, &e), RIFFLE_OK);
+	return r;
+}
+
+static void
+test_a_second_thread_is_refused_and_close_ends_the_first_ones_wait(void **unused)
+{
+	struct riffle_info info = {.size = sizeof(info)};
+	struct riffle_place place = {.size = sizeof(place)};
+	struct riffle *r = open_at_the_end();
+	const struct riffle_step *s;
+	struct riffle_error e;
+	int64_t begun_ms;
+	struct waiter w;
+
+	(void)unused;
+	start_waiter(&w, r);
+	assert_int_equal(riffle_next(r, WAIT_MS, &s, &e), RIFFLE_ERROR_USAGE);
+	assert_null(s);
+	assert_string_equal(e.text,
+	    "another thread's call on this reader is in progress, and it takes one call at a time: "
+	    "wait for that call, or open one reader per thread");
+	assert_int_equal(riffle_next_into(r, WAIT_MS, NULL, 0, &s, &e), RIFFLE_ERROR_USAGE);
+	assert_int_equal(riffle_wait_info(r, WAIT_MS, &info, &e), RIFFLE_ERROR_USAGE);
+	assert_int_equal(riffle_get_info(r, &info), RIFFLE_ERROR_USAGE);
+	assert_int_equal(riffle_place(r, &place), RIFFLE_ERROR_USAGE);
+	assert_int_equal(riffle_seek(r, 0, &e), RIFFLE_ERROR_USAGE);
+	assert_int_equal(riffle_commit(r, &e), RIFFLE_ERROR_USAGE);
+	assert_int_equal(riffle_commit_async(r, &e), RIFFLE_ERROR_USAGE);
+	assert_int_equal(riffle_position(r), STEPS);
+	assert_int_equal(riffle_committed(r), STEPS);
+	assert_int_equal(
+	    riffle_flush(r, WAIT_MS, &e), RIFFLE_OK); /* nobody has asked for a commit */
+	begun_ms = clock_ms();
+	riffle_close(r);
+	assert_true(clock_ms() - begun_ms < WAIT_MS / 2);
+	pthread_join(w.thread, NULL);
+	assert_int_equal(w.code, RIFFLE_ERROR_USAGE);
+	assert_string_equal(w.e.text, "this reader is being closed by another thread");
+}
+
+static void
+test_a_step_that_is_not_kept_is_not_freed(void **unused)
+{
+	const struct riffle_step *s;
+	struct riffle_error e;
+
+	(void)unused;
+	assert_int_equal(riffle_seek(reader, 2, &e), RIFFLE_OK);
+	assert_int_equal(riffle_next(reader, WAIT_MS, &s, &e), RIFFLE_OK);
+	riffle_free_step(s); /* never kept */
+	assert_int_equal(s->step, 2);
+	assert_int_equal(riffle_keep(reader, s, &e), RIFFLE_OK);
+	riffle_free_step(s);
+	riffle_free_step(s); /* twice */
+	assert_int_equal(s->step, 2);
+	assert_next(3);
+}
+
+static void
+test_options_that_cannot_be_are_refused(void **unused)
+{
+	static const struct riffle_property property[] = {
+	    {"client.rack", "a"}, {"client.id", NULL}};
+	const struct riffle_options o = {.size = sizeof(o),
+	    .mix = "m",
+	    .world = 1,
+	    .token_bytes = 4,
+	    .properties = property,
+	    .properties_n = 2};
+	const struct riffle_step step = {.tokens_each = 2};
+	const struct riffle_targets targets = {.size = sizeof(targets)};
+	struct riffle_error e;
+	struct riffle *r;
+
+	(void)unused;
+	assert_int_equal(riffle_open(&r, &o, &e), RIFFLE_ERROR_USAGE);
+	assert_string_equal(e.text, "property 1 has no name or no value");
+	assert_int_equal(riffle_step_targets(&step, 4, &targets), RIFFLE_OK);
+	assert_int_equal(riffle_step_targets(&step, 3, &targets), RIFFLE_ERROR_USAGE);
+}
+
 int
 main(void)
 {
@@ -241,6 +372,9 @@ main(void)
 	    cmocka_unit_test(test_seeks_go_forth_and_back),
 	    cmocka_unit_test(test_steps_follow_a_batch_that_changes),
 	    cmocka_unit_test(test_an_answer_is_as_long_as_the_program_knows_it),
+	    cmocka_unit_test(test_a_second_thread_is_refused_and_close_ends_the_first_ones_wait),
+	    cmocka_unit_test(test_a_step_that_is_not_kept_is_not_freed),
+	    cmocka_unit_test(test_options_that_cannot_be_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, open_reader, close_reader);
