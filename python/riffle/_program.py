@@ -10,6 +10,7 @@ from typing import Any, List, Mapping, Optional, Sequence
 
 from riffle_program import INSIDE
 
+from ._arguments import text
 from .errors import UsageError
 
 _SECRET = re.compile(r"password|secret|\.key|\.pem|jaas|token", re.IGNORECASE)
@@ -43,6 +44,8 @@ def mix_words(mix: str, config: Optional[str], properties: Optional[Mapping[str,
 def run(words: Sequence[str], bootstrap: Optional[str] = None, timeout: Optional[float] = None,
         ) -> "subprocess.CompletedProcess[str]":
     """Runs `riffle WORDS...` with this broker, both outputs as text; the caller judges its exit code."""
+    for word in words:
+        text("a word for the program riffle", word)
     env = dict(os.environ, RIFFLE_BOOTSTRAP=bootstrap) if bootstrap is not None else None
     return subprocess.run([program(), *words], env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=timeout)

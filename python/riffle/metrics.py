@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
 from typing import Any, Callable, Dict, Iterable, List, Mapping, Optional, Tuple
 
+from ._arguments import text
 from .errors import UsageError
 
 _CONNECTIONS = 8  # at a time; each is a thread, and holds headers of at most some MB
@@ -88,6 +89,7 @@ def merged(texts: Iterable[str], trained: Mapping[str, int] = MappingProxyType({
 
 def _address(addr: Any) -> Tuple[str, int]:
     """As the commands take it with --metrics (cli/http/endpoint.h)."""
+    text("addr", str(addr))
     host, _, port = str(addr).rpartition(":")
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
@@ -200,7 +202,7 @@ class MetricsServer:
         host, port = _address(addr)
         family, _, _, _, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         loopback = ipaddress.ip_address(where[0]).is_loopback
-        if token is not None and not _TOKEN.fullmatch(token):
+        if token is not None and not (isinstance(token, str) and _TOKEN.fullmatch(token)):
             raise UsageError("token: not a token: 16 to 512 letters, digits, - . _ ~")
         if token is None and not loopback:
             raise UsageError(f"{addr} is not of this machine alone: a token is needed, so that not everyone reads it")

@@ -27,7 +27,7 @@ class ODM(StepSums):
 
     def __init__(self, domains: Iterable[str], *, memory: float = 0.9, eta: float = 1.0):
         super().__init__(domains)
-        if not 0 <= memory < 1 or not eta > 0:
+        if not 0 <= memory < 1 or not 0 < eta < math.inf:
             raise UsageError(f"memory is {memory} and eta {eta}: at least 0 and below 1, and above 0")
         self.memory, self.eta, self.steps = memory, eta, 0
         #: {domain: weight} after the last update(); they sum to 1

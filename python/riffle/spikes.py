@@ -24,6 +24,7 @@ from collections import deque
 from typing import Any, Deque, Dict, Iterable, List, Mapping, NamedTuple, Optional, Tuple
 
 from . import _program
+from ._arguments import seconds, whole
 from .errors import UsageError
 from .log import logger
 
@@ -61,10 +62,9 @@ class Spikes:
 
     def __init__(self, *, window: int = 128, sigmas: float = 6.0, back: int = 100, ahead: int = 100, keep_out: int = 2):
         for name, value, least in (("window", window, 2), ("back", back, 0), ("ahead", ahead, 0), ("keep_out", keep_out, 0)):
-            if not value >= least:
-                raise UsageError(f"{name} is {value}: must be at least {least}")
-        if not sigmas > 0:
-            raise UsageError(f"sigmas is {sigmas}: must be above 0")
+            whole(name, value, least)
+        if not 0 < sigmas < math.inf:
+            raise UsageError(f"sigmas is {sigmas}: must be above 0, and finite")
         self.window, self.sigmas, self.back, self.ahead, self.keep_out = window, float(sigmas), back, ahead, keep_out
         self._losses: Deque[Tuple[int, float]] = deque(maxlen=window)
         self.resume = 0  #: steps below it are passed over
@@ -126,7 +126,7 @@ def skip_on_spike(reader: Any, loss: float, spikes: Optional[Spikes] = None, *, 
     config: the configuration file, for the program; needed where properties of the reader are secrets.
     timeout: seconds to wait for the mix's answer; None: 30 where a mixer runs, 0 where none does.
     """
-    spikes = reader.spikes if spikes is None else spikes
+    spikes, timeout = reader.spikes if spikes is None else spikes, seconds("timeout", timeout)
     if step is None:
         if not hasattr(reader, "position"):
             raise UsageError("skip_on_spike(): a data set may have read ahead of training: give step=, the number of the step "

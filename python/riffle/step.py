@@ -10,6 +10,7 @@ from typing import Callable, Dict, List, NamedTuple, Optional, Tuple, Union
 import numpy as np
 
 from . import _library as c
+from ._arguments import MOST, whole
 
 _SEQUENCE = np.dtype({
     "names": [name for name, _ in c.Sequence._fields_],
@@ -105,6 +106,10 @@ class Step:
         self._sequences: Optional[np.ndarray] = None
         self._domains: Optional[List[str]] = None
         self._names = names
+
+    def __reduce__(self) -> str:
+        raise TypeError("a Step cannot be pickled or copied, because it is memory of the reader: send what is needed of it, "
+                        "such as step.step and step.tokens, or step.targets(), which are plain numbers and arrays")
 
     def __len__(self) -> int:
         """Number of sequences, n."""
@@ -215,6 +220,7 @@ class Step:
         `labels` is `ignored` where no_loss says so and, with mask_boundaries, where the label is the first token
         of another document. New arrays, filled in one call of the library.
         """
+        ignored = whole("ignored", ignored, -MOST - 1)
         n, each = self.tokens.shape
         out = Targets(np.empty((n, each - 1), np.int64), np.empty((n, each - 1), np.int64),
                       np.empty((n, each - 1), np.int32), np.empty((n, each - 1), np.int32))

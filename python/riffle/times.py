@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 from typing import Any, Mapping, Optional, Union
 
 from . import _program
+from ._arguments import text
 from .errors import RiffleError, UsageError
 
 __all__ = ["step_at_time"]
@@ -20,7 +22,10 @@ def _text(time: Moment) -> str:
             raise UsageError(f"{time} has no time zone: give datetime(..., tzinfo=...)")
         return time.astimezone(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     if isinstance(time, (int, float)):
+        if not math.isfinite(time):
+            raise UsageError(f"time is {time!r}: must be seconds since 1970, ISO 8601 with a time zone, or a datetime")
         return f"{time:.3f}"
+    text("time", str(time))
     return str(time)
 
 
@@ -37,6 +42,9 @@ def step_at_time(mix: str, time: Moment, bootstrap: Optional[str] = None, *, dom
     domain: the live domain; None: the only one.
     config: the configuration file; needed where properties are secrets.
     """
+    for name, value in (("mix", mix), ("domain", domain), ("config", config)):
+        if value is not None:
+            text(name, str(value) if name == "config" else value)
     words = ["inspect", f"--from-time={_text(time)}", "--json"] + ([f"--domain={domain}"] if domain is not None else [])
     done = _program.run(words + _program.mix_words(mix, config, properties), bootstrap)
     if done.returncode != 0:

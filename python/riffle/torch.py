@@ -12,6 +12,7 @@ import torch
 import torch.distributed
 import torch.utils.data
 
+from ._arguments import whole
 from .errors import RiffleError, UsageError
 from .progress import WORDS, Losses, state_of, step_of_state
 from .rank import Rank
@@ -193,9 +194,9 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
                  fields: Fields = None, commit_every: int = 0, timeout: Optional[float] = None, ahead_bytes: int = 0,
                  threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
                  uneven: bool = False, padding_side: str = "right", until: Optional[int] = None):
-        for name, value, least in (("micro_batch", micro_batch or 1, 1), ("step", step or 0, 0), ("until", until or 0, 0)):
-            if not least <= value < 2**62:
-                raise UsageError(f"{name} is {value}")
+        for name, value, least in (("micro_batch", micro_batch or None, 1), ("step", step, 0), ("until", until, 0)):
+            if value is not None:
+                whole(name, value, least, 2**62 - 1)
         self.micro_batch, self.mask_boundaries, self.cu_seqlens = micro_batch, mask_boundaries, cu_seqlens
         self.fields, self.padding_side, self.until = fields, _side_of(padding_side), until
         self._names = _fields_of(fields, cu_seqlens)
