@@ -196,6 +196,12 @@ test-sanitized: deps-test  ## Kafka tests with the program under ASan and UBSan,
 	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' $B/tsan/riffle $B/tsan/tests/tsan/c11_threads.so
 	@B=$B KAFKA=$(KAFKA) scripts/test-sanitized $(or $T,tests/kafka/test_serve.py tests/kafka/test_metrics.py)
 
+stress-python: deps-test  ## random calls of the Python package from many threads under ASan and TSan, SECONDS=600 each; SEED=N repeats
+	@$(PARALLEL) product
+	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' $B/asan/libriffle.so.0
+	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' $B/tsan/libriffle.so.0 $B/tsan/tests/tsan/c11_threads.so
+	@B=$B KAFKA=$(KAFKA) scripts/stress-python $(or $(SECONDS),600) $(SEED)
+
 # The simulation is of many seeds in `make sim`; here it is for what the tools see of it.
 tsan: deps-test  ## unit tests, simulation and a short real run under ThreadSanitizer
 	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' all-programs $B/tsan/sim $B/tsan/tests/tsan/c11_threads.so
@@ -348,7 +354,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
 	stuck soak demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

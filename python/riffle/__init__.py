@@ -11,7 +11,7 @@ What the library logs goes to Python's logging, logger "riffle"; to stderr where
 For PyTorch see riffle.torch.Dataset, which is imported by itself (`import riffle.torch`).
 """
 
-from . import log
+from . import _handle, log
 from ._library import VERSION
 from .doremi import DoReMi, domain_sums
 from .errors import BrokerError, DataError, ExpiredError, LostError, RiffleError, StepTimeout, UsageError
@@ -27,6 +27,7 @@ from .validation import Validation
 
 __version__ = VERSION
 log.start()
+_handle.start()  # so that handles end before the log does
 __all__ = [
     "BrokerError", "DataError", "DoReMi", "ExpiredError", "Extent", "Info", "LostError", "MetricsServer", "ODM", "Place",
     "Progress", "Reader", "Reporter", "RiffleError", "Rounds",

@@ -10,7 +10,7 @@ from ctypes import POINTER, Structure, c_char, c_char_p, c_double, c_int, c_int3
 
 OK, END, TIMEOUT, ERROR_USAGE, ERROR_MEMORY, ERROR_BROKER, ERROR_DATA, ERROR_EXPIRED, ERROR_LOST = range(9)
 START_COMMITTED, START_STEP = 0, 1
-LOG_INFO = 2
+LOG_WARNING, LOG_INFO = 1, 2
 LogFunction = ctypes.CFUNCTYPE(None, c_void_p, c_int, c_char_p)
 VERSION = (pathlib.Path(__file__).parent / "VERSION").read_text().strip()
 

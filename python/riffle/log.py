@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import sys
 import time
 
@@ -36,4 +37,9 @@ def write(level: int, text: str) -> None:
 def start() -> None:
     """Ends with the interpreter: threads of the library outlive it."""
     c.lib.riffle_set_log(c.LOG_INFO, _pass_on, None)
-    atexit.register(c.lib.riffle_set_log, c.LOG_INFO, c.LogFunction(), None)
+    atexit.register(_stop, os.getpid())
+
+
+def _stop(process: int) -> None:
+    if process == os.getpid():  # in the child of a fork a thread that is not there may hold the lock of the log
+        c.lib.riffle_set_log(c.LOG_INFO, c.LogFunction(), None)

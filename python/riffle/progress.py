@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import threading
 import warnings
 import weakref
 from collections.abc import Mapping as AnyMapping
@@ -15,6 +14,8 @@ import numpy as np
 
 from . import _library as c
 from . import log
+from ._arguments import MOST, mapping, seconds, text, whole
+from ._handle import Handle, wait_for
 from .errors import DataError, UsageError, error_of
 from .metrics import add_progress
 
@@ -34,19 +35,27 @@ class Place(NamedTuple):
 
 def place_of(handle: int) -> Place:
     raw = c.PlaceOfReader()
-    c.lib.riffle_place(handle, ctypes.byref(raw))
+    if c.lib.riffle_place(handle, ctypes.byref(raw)) != c.OK:
+        raise UsageError("another thread's call on this reader is in progress")
     offsets = np.empty(raw.lanes, np.int64)
     ctypes.memmove(offsets.ctypes.data, raw.offset_next, offsets.nbytes)
     return Place(raw.step, raw.lead, offsets)
 
 
 def losses_of(losses: Optional[Losses]) -> "ctypes.Array":
-    for domain, sums in (losses or {}).items():
-        if not isinstance(sums, (tuple, list)) or len(sums) != 3:
-            raise UsageError(f"losses of domain {domain} are {sums!r}: must be (loss_sum, excess_sum, tokens)")
-    return (c.LossOfDomain * len(losses or {}))(*[
-        (domain.encode(), float(loss), float(excess), int(tokens))
-        for domain, (loss, excess, tokens) in (losses or {}).items()])
+    given = mapping("losses", losses)
+    return (c.LossOfDomain * len(given))(*[_loss_of(domain, sums) for domain, sums in given.items()])
+
+
+def _loss_of(domain: str, sums: Any) -> Tuple[bytes, float, float, int]:
+    name = text("a domain of losses", domain)
+    if not isinstance(sums, (tuple, list)) or len(sums) != 3:
+        raise UsageError(f"losses of domain {domain} are {sums!r}: must be (loss_sum, excess_sum, tokens)")
+    try:
+        loss, excess, tokens = float(sums[0]), float(sums[1]), int(sums[2])
+    except (TypeError, ValueError, OverflowError):
+        raise UsageError(f"losses of domain {domain} are {sums!r}: must be two numbers and a whole number of tokens") from None
+    return name, loss, excess, whole(f"the number of tokens of domain {domain}", tokens, -MOST)
 
 
 class Progress:
@@ -60,20 +69,16 @@ class Progress:
     def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: Optional[int] = None, world: Optional[int] = None, *,
                  run: str = "trainers", commit_every: int = 0, properties: Optional[Mapping[str, Any]] = None,
                  open_timeout: float = 10.0, uneven: bool = False):
-        from .reader import handle_of, options_of
-        self._handle: Optional[int] = None
-        self._error = c.ErrorText()
-        self.mix, self.run, self._process = mix, run, os.getpid()
-        self._lock, self._known = threading.Lock(), 0  # for those who ask for metrics while it is closed
-        if not 0 <= commit_every < 2**63:
-            raise UsageError(f"commit_every is {commit_every}")
+        from .reader import ends_with, handle_of, options_of
+        self._handle: Optional[Handle] = None
+        self.mix, self.run, self._known = mix, run, 0
         options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
-        options.commit_every, options.uneven = commit_every, uneven
-        self._handle = handle_of(c.lib.riffle_progress_open, c.lib.riffle_progress_close, options, self._error)
-        self._ends = weakref.finalize(self, c.lib.riffle_progress_close, self._handle)  # also before the program ends
+        options.commit_every, options.uneven = whole("commit_every", commit_every), bool(uneven)
+        self._handle = handle_of("progress", c.lib.riffle_progress_open, c.lib.riffle_progress_close, options, c.ErrorText())
+        ends_with(self, self._handle)
         add_progress(self)
 
-    def _open(self) -> int:
+    def _open(self) -> Handle:
         if self._handle is None:
             raise UsageError("this progress is closed")
         return self._handle
@@ -81,40 +86,42 @@ class Progress:
     def trained(self, place: Place, losses: Optional[Losses] = None) -> None:
         """All steps below place.step are trained; `losses` are those of step place.step - 1. Returns at once; a report
         or commit that failed is raised by a later call, once, which then does nothing else."""
-        raw = losses_of(losses)
-        offsets = np.ascontiguousarray(place.offsets, np.int64)
-        given = c.PlaceOfReader(place.step, place.lead, len(offsets), offsets.ctypes.data)
-        code = c.lib.riffle_progress_trained(self._open(), ctypes.byref(given), raw, len(raw), ctypes.byref(self._error))
+        of_step, error = losses_of(losses), c.ErrorText()
+        given, offsets = _raw_of(place)
+        with self._open().shared() as raw:
+            code = c.lib.riffle_progress_trained(raw, ctypes.byref(given), of_step, len(of_step), ctypes.byref(error))
+        del offsets  # into which `given` has a pointer
         if code != c.OK:
-            raise error_of(code, self._error)
+            raise error_of(code, error)
 
     def flush(self, timeout: float = 30.0) -> None:
         """Commits all that is trained, and waits until it and the reports are confirmed. StepTimeout: not in time."""
-        from .reader import next_step
-        handle, error = self._open(), ctypes.byref(self._error)
-        code = next_step(lambda ms: c.lib.riffle_progress_flush(handle, ms, error), self._error, timeout)
+        handle, error, wait = self._open(), c.ErrorText(), seconds("timeout", timeout)
+        with handle.shared() as raw:
+            code = wait_for(lambda ms: c.lib.riffle_progress_flush(raw, ms, ctypes.byref(error)), handle, wait)
         if code != c.OK:
-            raise error_of(code, self._error)
+            raise error_of(code, error)
 
     @property
     def committed(self) -> int:
         """All steps below it are committed by this process, as far as the broker has confirmed; 0: none."""
-        return c.lib.riffle_progress_committed(self._open())
+        with self._open().shared() as raw:
+            return c.lib.riffle_progress_committed(raw)
 
     @property
     def known(self) -> int:
         """The same from any thread, and after the end."""
-        with self._lock:
-            if self._handle is not None and self._process == os.getpid():
-                self._known = self.committed
-            return self._known
+        try:
+            self._known = self.committed
+        except UsageError:  # closed, or of another process
+            pass
+        return self._known
 
     def close(self) -> None:
         """The same as flush() for two seconds, then the end."""
-        with self._lock:
-            self._handle = None
-        if hasattr(self, "_ends"):
-            self._ends()
+        if self._handle is not None:
+            self.known
+            self._handle.close()
 
     def __enter__(self) -> "Progress":
         return self
@@ -123,7 +130,18 @@ class Progress:
         self.close()
 
     def __getstate__(self) -> None:
-        raise TypeError("a Progress cannot be sent to another process: open one there")
+        raise TypeError("a Progress cannot be copied or sent to another process: open one there")
+
+
+def _raw_of(place: Place) -> Tuple[c.PlaceOfReader, np.ndarray]:
+    """A place for C, and the array that it points into."""
+    try:
+        step, lead, offsets = place.step, place.lead, np.ascontiguousarray(place.offsets, np.int64)
+    except (AttributeError, TypeError, ValueError, OverflowError):
+        raise UsageError(f"the place is {place!r}: must be what Reader.place gave") from None
+    if offsets.ndim != 1:
+        raise UsageError(f"the place is {place!r}: must be what Reader.place gave")
+    return c.PlaceOfReader(whole("step", step), whole("lead", lead), len(offsets), offsets.ctypes.data), offsets
 
 
 # Words of Places.
@@ -271,7 +289,7 @@ class Places:
 
     def next_trained(self, step: Optional[int]) -> Place:
         """The place behind `step`, which was trained; None: behind the next one. UsageError where that cannot be."""
-        step = self.known if step is None else step
+        step = self.known if step is None else whole("step", step, -MOST)
         if step < self.known:
             raise UsageError(f"trained({step}): step {step} is trained already, step {self.known} is next")
         if self.reader == _NOBODY:
@@ -307,10 +325,10 @@ class Training:
         self.places.note_trained(self.places.next_trained(step))
 
     def trained(self, step: Optional[int], losses: Optional[Losses]) -> None:
-        place = self.places.next_trained(step)
-        if self.progress is None:
-            self.progress = self._opens()
-        self.progress.trained(place, losses)
+        place, progress = self.places.next_trained(step), self.progress
+        if progress is None:
+            progress = self.progress = self._opens()
+        progress.trained(place, losses)
         self.places.note_trained(place)
 
     def begin(self, step: int) -> None:

@@ -11,7 +11,8 @@ from typing import Any, Dict, Mapping, Optional
 
 import numpy as np
 
-from .errors import RiffleError, StepTimeout, UsageError
+from ._arguments import mapping, milliseconds, seconds, text, whole
+from .errors import RiffleError, StepTimeout
 from .progress import WORDS, Losses, Places, Progress, Training
 from .reader import Reader, Reporter, committed_step, rank_of
 from .spikes import Spikes
@@ -33,11 +34,15 @@ class Rank:
     def __init__(self, mix: str, bootstrap: Optional[str], rank: Optional[int], world: Optional[int], *, run: str,
                  commit_every: int, timeout: Optional[float], ahead_bytes: int, threads: int,
                  properties: Optional[Mapping[str, Any]], open_timeout: float, uneven: bool):
-        if not 0 <= commit_every < 2**62:
-            raise UsageError(f"commit_every is {commit_every}")
-        self.mix, self.bootstrap, self.run, self.properties = mix, bootstrap, run, dict(properties or {})
+        for name, value in (("mix", mix), ("run", run)):
+            text(name, value)
+        for name, value in (("ahead_bytes", ahead_bytes), ("threads", threads)):
+            whole(name, value)
+        seconds("timeout", timeout)
+        milliseconds("open_timeout", open_timeout)
+        self.mix, self.bootstrap, self.run, self.properties = mix, bootstrap, run, mapping("properties", properties)
         self.rank, self.world = rank_of(rank, world)
-        self.commit_every, self.timeout, self.open_timeout = commit_every, timeout, open_timeout
+        self.commit_every, self.timeout, self.open_timeout = whole("commit_every", commit_every), timeout, open_timeout
         self.ahead_bytes, self.threads, self.uneven = ahead_bytes, threads, uneven
         self.spikes = Spikes()  #: the rule of skip_on_spike(), where it is given none
         self._warned: set = set()
@@ -88,8 +93,8 @@ class Rank:
 
     def _next(self, reader: Reader, begin: int) -> Optional[Step]:
         """The next step. Says what training has to do with one that does not come."""
-        places, waits = self._places, _STALL_S
-        deadline = None if self.timeout is None else time.monotonic() + self.timeout
+        places, waits, timeout = self._places, _STALL_S, seconds("timeout", self.timeout)
+        deadline = None if timeout is None else time.monotonic() + timeout
         if self.commit_every > 0 and reader.position == begin and not places.is_trained:
             waits = _PLACE_S
         while True:
@@ -141,29 +146,32 @@ class Rank:
 
     def flush(self, timeout: float = 30.0) -> None:
         """Commits all that is trained, and waits until it and its reports are confirmed. StepTimeout: not in time."""
-        if self._training.progress is not None:
-            self._training.progress.flush(timeout)
-        if self._reporter is not None:
-            self._reporter.flush(timeout)
+        progress, reporter = self._training.progress, self._reporter
+        if progress is not None:
+            progress.flush(timeout)
+        if reporter is not None:
+            reporter.flush(timeout)
 
     @property
     def committed(self) -> int:
         """All steps below it are committed by this process' trained(), as the broker has confirmed; 0: none."""
-        return 0 if self._training.progress is None else self._training.progress.committed
+        progress = self._training.progress
+        return 0 if progress is None else progress.committed
 
     def close(self) -> None:
         """Gives what trained() and report() have sent two seconds to arrive. The end of the program does the same."""
         self._training.close()
-        if self._reporter is not None:
-            self._reporter.close()
-        self._reporter = None
+        reporter, self._reporter = self._reporter, None
+        if reporter is not None:
+            reporter.close()
 
     def report(self, step: int, losses: Losses) -> None:
         """Reports losses of a step, as riffle.Reader.report; works in the main process, wherever the reader is."""
-        if self._reader is not None:
-            self._reader.report(step, losses)
+        reader, reporter = self._reader, self._reporter
+        if reader is not None:
+            reader.report(step, losses)
             return
-        if self._reporter is None:
-            self._reporter = Reporter(self.mix, self.bootstrap, self.rank, self.world, run=self.run,
-                                      properties=self.properties, open_timeout=self.open_timeout)
-        self._reporter.report(step, losses)
+        if reporter is None:
+            reporter = self._reporter = Reporter(self.mix, self.bootstrap, self.rank, self.world, run=self.run,
+                                                 properties=self.properties, open_timeout=self.open_timeout)
+        reporter.report(step, losses)

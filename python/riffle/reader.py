@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import operator
 import os
-import threading
-import time
 import weakref
 from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from . import _library as c
+from ._arguments import MOST, mapping, milliseconds, seconds, text, whole
+from ._handle import Handle, uninterrupted, wait_for
 from .errors import UsageError, error_of
 from .metrics import add_reader
 from .progress import WORDS, Losses, Place, Places, Progress, Training, losses_of, place_of, state_of, step_of_state
@@ -20,11 +19,9 @@ from .spikes import Spikes
 from .step import Step
 from .times import Moment, step_at_time
 
-_SLICE_MS = 100  # a wait returns to Python so often, for signals
 _StepPointer = ctypes.POINTER(c.StepOfReader)
 _DTYPES = {"u2": "uint16", "u4": "uint32", "i8": "int64"}
 _GROWTH = 512  # bytes by which metrics may grow between two calls
-_END_S = 1.0  # that the end of the program waits for a call in another thread
 
 
 class Info(NamedTuple):
@@ -40,80 +37,51 @@ class Info(NamedTuple):
 
 
 def token_dtype(dtype: Any) -> np.dtype:
-    found = np.dtype(dtype)
+    try:
+        found = np.dtype(dtype)
+    except (TypeError, ValueError):
+        raise UsageError(f"dtype is {dtype!r}; it is uint16, uint32 or int64") from None
     if f"{found.kind}{found.itemsize}" not in _DTYPES:
         raise UsageError(f"dtype is {found}; it is uint16, uint32 or int64")
     return found.newbyteorder("=")
 
 
 def properties_of(properties: Optional[Mapping[str, Any]]) -> "ctypes.Array":
-    items = list((properties or {}).items())
-    return (c.Property * len(items))(*[(str(k).encode(), str(v).encode()) for k, v in items])
+    items = [(text("a property's name", name), _property_value(name, value))
+             for name, value in mapping("properties", properties).items()]
+    return (c.Property * len(items))(*items)
+
+
+def _property_value(name: str, value: Any) -> bytes:
+    """As text(), but an error does not show the value, which may be a secret."""
+    if isinstance(value, bytes):
+        raise UsageError(f"property {name} is bytes: must be text")
+    try:
+        return text(name, str(value))
+    except UsageError:
+        raise UsageError(f"property {name}: its value must not contain a NUL character or half of a surrogate pair") from None
 
 
 def bootstrap_of(bootstrap: Optional[str], properties: Optional[Mapping[str, Any]]) -> Optional[bytes]:
     if bootstrap is None and "bootstrap.servers" not in (properties or {}):
         bootstrap = os.environ.get("RIFFLE_BOOTSTRAP", "localhost:9092")
-    return None if bootstrap is None else bootstrap.encode()
+    return None if bootstrap is None else text("bootstrap", bootstrap)
 
 
-def uninterrupted(call: Callable[[], int], late: Callable[[], None]) -> int:
-    """Runs a call that may wait, in a thread, so that KeyboardInterrupt comes through; then `late` runs when it ends.
-    """
-    result: list = []
-    state = {"left": False}
-    lock = threading.Lock()
-
-    def run() -> None:
-        code = call()
-        with lock:
-            result.append(code)
-            if state["left"]:
-                late()
-
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    try:
-        while thread.is_alive():
-            thread.join(_SLICE_MS / 1000)
-    except BaseException:
-        with lock:
-            state["left"] = True
-            if result:
-                late()
-        raise
-    return result[0]
-
-
-def handle_of(opens: Callable[..., int], closes: Callable[..., None], options: ctypes.Structure,
-              error: c.ErrorText) -> int:
+def handle_of(what: str, opens: Callable[..., int], closes: Callable[..., None], options: ctypes.Structure,
+              error: c.ErrorText) -> Handle:
     """The handle that opens(&handle, &options, &error) gives; one that comes after KeyboardInterrupt is closed."""
-    handle = c.c_void_p()
-    code = uninterrupted(lambda: opens(ctypes.byref(handle), ctypes.byref(options), ctypes.byref(error)),
-                         lambda: closes(handle))
+    raw = c.c_void_p()
+    code = uninterrupted(lambda: opens(ctypes.byref(raw), ctypes.byref(options), ctypes.byref(error)),
+                         lambda: closes(raw))
     if code != c.OK:
         raise error_of(code, error)
-    return handle.value
+    return Handle(what, raw.value, closes)
 
 
-def next_step(call: Callable[[int], int], error: c.ErrorText, timeout: Optional[float]) -> int:
-    """Repeats call(timeout_ms) in slices until it says something else than TIMEOUT, or time is up."""
-    deadline = None if timeout is None else time.monotonic() + timeout
-    while True:
-        left = _SLICE_MS if deadline is None else int(max(0, deadline - time.monotonic()) * 1000)
-        code = call(min(left, _SLICE_MS))
-        if code != c.TIMEOUT or left <= _SLICE_MS and deadline is not None and time.monotonic() >= deadline:
-            return code
-
-
-def end_reader(busy: threading.Lock, measured: threading.Lock, handle: int) -> None:
-    """Closes a reader, unless a call in another thread does not end: then the end of the process closes it."""
-    if busy.acquire(timeout=_END_S):
-        try:
-            with measured:
-                c.lib.riffle_close(handle)
-        finally:
-            busy.release()
+def ends_with(owner: Any, handle: Handle) -> None:
+    """The handle is closed when nobody has its owner any more."""
+    weakref.finalize(owner, handle.close).atexit = False  # the end of the program closes all handles together
 
 
 def _round_of(reader: "Reader") -> Callable[[int], Optional[int]]:
@@ -154,7 +122,9 @@ class Reader:
     schedule: `info.schedule` of a checkpoint; a mix that was recreated under the same name is an error. 0: any.
     open_timeout: seconds to wait for the broker.
 
-    A reader belongs to the process that opened it, and is used by one thread at a time.
+    A reader belongs to the process that opened it, and takes one call at a time: what a second thread calls is a UsageError.
+    While one thread waits for a step, any other may call trained(), report(), metrics(), close(), and flush() unless
+    commits are asked for with commit() or commit_every; `position`, `committed` and a step's `round` are there, too.
     """
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: Optional[int] = None, world: Optional[int] = None, *,
@@ -162,51 +132,47 @@ class Reader:
                  timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
                  properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0,
                  uneven: bool = False, from_time: Optional[Moment] = None, from_domain: Optional[str] = None):
-        self._handle: Optional[int] = None
+        self._handle: Optional[Handle] = None
         if from_time is not None:
             if step is not None:
                 raise UsageError("step or from_time, not both")
             step = step_at_time(mix, from_time, bootstrap, domain=from_domain, properties=properties)
         elif from_domain is not None:
             raise UsageError("from_domain goes with from_time")
-        self.mix, self.run, self.bootstrap, self.properties = mix, run, bootstrap, dict(properties or {})
+        self.mix, self.run, self.bootstrap, self.properties = mix, run, bootstrap, mapping("properties", properties)
         self.rank, self.world = rank, world = rank_of(rank, world)
         self.dtype = token_dtype(dtype)
         self.timeout = timeout
-        self.commit_every = commit_every
+        seconds("timeout", timeout)
+        self.commit_every = whole("commit_every", commit_every)
+        self._commits = commit_every > 0  # the library is asked for commits of what was given
         self._error = c.ErrorText()
         self._names: Dict[int, str] = {}
-        self._busy, self._measured = threading.Lock(), threading.Lock()
-        self._step = _StepPointer()
         self._round, self._with_rounds, self._without_rounds = c.RoundOfStep(), False, False
         self._round_of = _round_of(self)
         self._training = Training(Places(np.zeros(WORDS, np.int64)), lambda: Progress(
             mix, bootstrap, rank, world, run=run, properties=properties, open_timeout=open_timeout, uneven=uneven))
         self._trained_places = self._training.places
         self.spikes = Spikes()  #: the rule of skip_on_spike(), where it is given none
-        for name, value in (("rank", rank), ("world", world), ("step", step or 0), ("commit_every", commit_every),
-                            ("ahead_bytes", ahead_bytes), ("threads", threads)):
-            if not 0 <= whole(name, value) < 2**63:
-                raise UsageError(f"{name} is {value}")
         options = options_of(mix, bootstrap, rank, world, run, step, self.dtype.itemsize, properties, open_timeout)
-        options.commit_every, options.ahead_bytes = commit_every, ahead_bytes
-        options.threads, options.schedule, options.uneven = threads, schedule, uneven
-        self._handle = handle_of(c.lib.riffle_open, c.lib.riffle_close, options, self._error)
-        # Also where the program ends with an open reader, while the modules that this needs are still there.
-        self._ends = weakref.finalize(self, end_reader, self._busy, self._measured, self._handle)
+        options.commit_every, options.ahead_bytes = commit_every, whole("ahead_bytes", ahead_bytes)
+        options.threads, options.uneven = whole("threads", threads, most=2**32 - 1), bool(uneven)
+        options.schedule = whole("schedule", schedule, most=2**64 - 1)
+        self._handle = handle_of("reader", c.lib.riffle_open, c.lib.riffle_close, options, self._error)
+        ends_with(self, self._handle)
         self._begin()
         add_reader(self)
 
     # ---- life ----
 
     def close(self) -> None:
-        """Ends the reader. Steps that somebody still holds stay valid. Commits nothing but what trained() has said."""
+        """Ends the reader. Steps that somebody still holds stay valid. Commits nothing but what trained() has said. Another
+        thread's call that waits returns within a tenth of a second, with a UsageError; close() waits for it."""
         if self._handle is None:
             return
-        with self._busy, self._measured:
-            self._handle = None
+        self._handle.stop()
         self._training.close()
-        self._ends()
+        self._handle.close()
 
     def __enter__(self) -> "Reader":
         return self
@@ -215,9 +181,9 @@ class Reader:
         self.close()
 
     def __getstate__(self) -> None:
-        raise TypeError("a Reader cannot be sent to another process: open one there")
+        raise TypeError("a Reader cannot be copied or sent to another process: open one there")
 
-    def _open(self) -> int:
+    def _open(self) -> Handle:
         if self._handle is None:
             raise UsageError("this reader is closed")
         return self._handle
@@ -239,64 +205,70 @@ class Reader:
 
     def next(self, timeout: Optional[float] = None) -> Optional[Step]:
         """The next step; None at the end of the mix. StepTimeout after `timeout` seconds (None: waits for ever)."""
-        handle, error, out = self._open(), ctypes.byref(self._error), ctypes.byref(self._step)
-        code = c.lib.riffle_next(handle, 0, out, error)  # mostly there already
-        if code == c.TIMEOUT:
-            code = next_step(lambda ms: c.lib.riffle_next(handle, ms, out, error), self._error, timeout)
-        return self._take(code, None)
+        handle, wait = self._open(), seconds("timeout", timeout)
+        with handle as raw:
+            pointer, error = _StepPointer(), ctypes.byref(self._error)
+            code = c.lib.riffle_next(raw, 0, ctypes.byref(pointer), error)  # mostly there already
+            if code == c.TIMEOUT:
+                code = wait_for(lambda ms: c.lib.riffle_next(raw, ms, ctypes.byref(pointer), error), handle, wait)
+            return self._take(raw, code, pointer, None)
 
     def next_into(self, tokens: np.ndarray, timeout: Optional[float] = None) -> Optional[Step]:
         """The same with the tokens written into `tokens`: C-contiguous, of the reader's dtype, with room for
         [n, S + 1]; the step's `tokens` is a view of its beginning."""
-        if tokens.dtype != self.dtype or not tokens.flags.c_contiguous or not tokens.flags.writeable:
+        if not isinstance(tokens, np.ndarray) or tokens.dtype != self.dtype or not tokens.flags.c_contiguous or (
+                not tokens.flags.writeable):
             raise UsageError(f"tokens must be a writeable C-contiguous array of {self.dtype}")
-        handle, error = self._open(), ctypes.byref(self._error)
-        code = next_step(
-            lambda ms: c.lib.riffle_next_into(handle, ms, tokens.ctypes.data, tokens.nbytes,
-                                              ctypes.byref(self._step), error), self._error, timeout)
-        return self._take(code, tokens)
+        handle, wait = self._open(), seconds("timeout", timeout)
+        with handle as raw:
+            pointer, error = _StepPointer(), ctypes.byref(self._error)
+            code = wait_for(lambda ms: c.lib.riffle_next_into(raw, ms, tokens.ctypes.data, tokens.nbytes,
+                                                              ctypes.byref(pointer), error), handle, wait)
+            return self._take(raw, code, pointer, tokens)
 
-    def _take(self, code: int, tokens: Optional[np.ndarray]) -> Optional[Step]:
+    def _take(self, raw: int, code: int, pointer: "ctypes._Pointer", tokens: Optional[np.ndarray]) -> Optional[Step]:
         if code == c.END:
             return None
         self._check(code)
-        pointer = self._step
-        self._check(c.lib.riffle_keep(self._open(), pointer, ctypes.byref(self._error)))
+        self._check(c.lib.riffle_keep(raw, pointer, ctypes.byref(self._error)))
         if tokens is not None:
-            raw = pointer.contents
-            tokens = tokens.reshape(-1)[:raw.sequences * raw.tokens_each].reshape(raw.sequences, raw.tokens_each)
-        self._step = _StepPointer()
-        self._training.places.put(place_of(self._open()))
+            given = pointer.contents
+            tokens = tokens.reshape(-1)[:given.sequences * given.tokens_each].reshape(given.sequences, given.tokens_each)
         step = Step(pointer, self.dtype, self._names, tokens, self._round_of)
+        self._training.places.put(place_of(raw))
         if self._with_rounds and c.lib.riffle_get_round(
-                self._open(), step.step, ctypes.byref(self._round), ctypes.byref(self._error)) == c.OK:
+                raw, step.step, ctypes.byref(self._round), ctypes.byref(self._error)) == c.OK:
             step._round = self._round.round  # now it costs nothing, and at a later step a request
         return step
 
     def _find_round(self, step: int) -> Optional[int]:
         if self._without_rounds:
             return None
-        handle, found = self._open(), c.RoundOfStep()
+        handle, found, error = self._open(), c.RoundOfStep(), c.ErrorText()
+        handle.check()
 
         def call() -> int:
-            with self._busy:
-                return c.lib.riffle_get_round(handle, step, ctypes.byref(found), ctypes.byref(self._error))
+            with handle.shared() as raw:
+                return c.lib.riffle_get_round(raw, step, ctypes.byref(found), ctypes.byref(error))
 
-        self._check(uninterrupted(call, lambda: None))
+        code = uninterrupted(call)
+        if code != c.OK:
+            raise error_of(code, error)
         self._with_rounds, self._without_rounds = found.epoch_size > 0, found.epoch_size == 0
         return found.round if found.epoch_size > 0 else None
 
     def seek(self, step: int) -> None:
         """The next step will be `step`. ExpiredError where it is not retained; the reader then stays where it was."""
-        if not 0 <= step < 2**62:
+        if not 0 <= whole("step", step, -MOST) < 2**62:
             raise UsageError(f"step {step} is out of range")
         handle = self._open()
+        handle.check()
 
         def call() -> int:
-            with self._busy:
-                return c.lib.riffle_seek(handle, step, ctypes.byref(self._error))
+            with handle as raw:
+                return c.lib.riffle_seek(raw, step, ctypes.byref(self._error))
 
-        self._check(uninterrupted(call, lambda: None))
+        self._check(uninterrupted(call))
         self._begin()
 
     def _begin(self) -> None:
@@ -307,30 +279,33 @@ class Reader:
     @property
     def position(self) -> int:
         """The step that comes next."""
-        return c.lib.riffle_position(self._open())
+        with self._open().shared() as raw:
+            return c.lib.riffle_position(raw)
 
     @property
     def place(self) -> Place:
         """Where `position` is, for the Progress of the process that trains."""
-        return place_of(self._open())
+        with self._open() as raw:
+            return place_of(raw)
 
     @property
     def info(self) -> Info:
         """Shape of the mix, also before the first step. Where no mixer has begun it yet, waits for that as for a step:
         StepTimeout after `timeout` seconds. `lead` is by the step that was given last, 0 before."""
-        raw, handle, error = c.InfoOfReader(), self._open(), ctypes.byref(self._error)
-        self._check(next_step(
-            lambda ms: c.lib.riffle_wait_info(handle, ms, ctypes.byref(raw), error), self._error, self.timeout))
-        return Info(*(getattr(raw, name) for name, _ in c.InfoOfReader._fields_[1:]))
+        found, handle, error = c.InfoOfReader(), self._open(), ctypes.byref(self._error)
+        wait = seconds("timeout", self.timeout)
+        with handle as raw:
+            self._check(wait_for(lambda ms: c.lib.riffle_wait_info(raw, ms, ctypes.byref(found), error), handle, wait))
+        return Info(*(getattr(found, name) for name, _ in c.InfoOfReader._fields_[1:]))
 
     def metrics(self) -> str:
         """What the reader has counted so far, in the text format of Prometheus; docs/METRICS.md has the names. May be
         called by any thread. Of librdkafka there are figures where `properties` have statistics.interval.ms."""
-        with self._measured:  # or it might be closed meanwhile
-            room = c.lib.riffle_metrics(self._open(), None, 0) + _GROWTH
-            text = ctypes.create_string_buffer(room)
-            c.lib.riffle_metrics(self._handle, text, room)
-        return text.value.decode()
+        with self._open().shared() as raw:
+            room = c.lib.riffle_metrics(raw, None, 0) + _GROWTH
+            found = ctypes.create_string_buffer(room)
+            c.lib.riffle_metrics(raw, found, room)
+        return found.value.decode()
 
     # ---- checkpoints, commits, losses ----
 
@@ -350,7 +325,7 @@ class Reader:
         """All steps up to `step` (None: the one after the last) are trained: commits that, reports `losses` of `step`
         as report() does, and moves the state. Returns at once; what fails is raised by a later trained() or flush(),
         once, and that call does nothing else. Steps may be read ahead of training."""
-        self._open()
+        self._open().check()
         if self.commit_every > 0:
             raise UsageError("this reader commits by itself what it has given (commit_every): open it without, and "
                              "trained() commits what was trained")
@@ -359,34 +334,45 @@ class Reader:
     def commit(self, wait: bool = True, timeout: float = 30.0) -> None:
         """Commits that all steps below `position` are trained: progress for the mixer's lead and for resuming without a
         checkpoint. wait=False: returns at once; what fails is raised by a later commit() or flush()."""
-        handle, error = self._open(), ctypes.byref(self._error)
+        handle, _ = self._open(), seconds("timeout", timeout)
         if self._trained_places.is_trained:
             raise UsageError("commit() commits what was given, and trained() says what was trained: use one of them "
                              "(flush() waits for the commits of trained())")
-        self._check(c.lib.riffle_commit_async(handle, error))
-        if wait:
-            self.flush(timeout)
+        with handle as raw:
+            self._commits = True
+            self._check(c.lib.riffle_commit_async(raw, ctypes.byref(self._error)))
+            if wait:
+                self.flush(timeout)
 
     @property
     def committed(self) -> int:
         """The last known good: the broker has confirmed that all steps below it are committed by this reader."""
-        if self._training.progress is not None:
-            return self._training.progress.committed
-        return c.lib.riffle_committed(self._open())
+        progress = self._training.progress
+        if progress is not None:
+            return progress.committed
+        with self._open().shared() as raw:
+            return c.lib.riffle_committed(raw)
 
     def report(self, step: int, losses: Losses) -> None:
         """Reports losses of a step to "<mix>.feedback": {domain: (loss_sum, excess_sum, tokens)}, sums over this
         rank's tokens of the domain, in nats; excess_sum is of max(0, loss - reference) a token, 0 without one.
         Returns at once; a report that the broker did not take is raised by a later report() or flush()."""
-        raw = losses_of(losses)
-        self._check(c.lib.riffle_report(self._open(), step, raw, len(raw), ctypes.byref(self._error)))
+        given, error = losses_of(losses), c.ErrorText()
+        with self._open().shared() as raw:
+            code = c.lib.riffle_report(raw, whole("step", step), given, len(given), ctypes.byref(error))
+        if code != c.OK:
+            raise error_of(code, error)
 
     def flush(self, timeout: float = 30.0) -> None:
         """Waits until reports are delivered and commits confirmed. StepTimeout where not all are, in time."""
-        handle, error = self._open(), ctypes.byref(self._error)
-        self._check(next_step(lambda ms: c.lib.riffle_flush(handle, ms, error), self._error, timeout))
-        if self._training.progress is not None:
-            self._training.progress.flush(timeout)
+        handle, error, wait = self._open(), c.ErrorText(), seconds("timeout", timeout)
+        with handle if self._commits else handle.shared() as raw:  # a thread may read on while reports are waited for
+            code = wait_for(lambda ms: c.lib.riffle_flush(raw, ms, ctypes.byref(error)), handle, wait)
+        if code != c.OK:
+            raise error_of(code, error)
+        progress = self._training.progress
+        if progress is not None:
+            progress.flush(timeout)
 
 
 class Reporter:
@@ -394,36 +380,37 @@ class Reporter:
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, rank: Optional[int] = None, world: Optional[int] = None, *,
                  run: str = "trainers", properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
-        self._handle: Optional[int] = None
+        self._handle: Optional[Handle] = None
         self._error = c.ErrorText()
         options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
-        self._handle = handle_of(c.lib.riffle_reporter_open, c.lib.riffle_reporter_close, options, self._error)
-        self._ends = weakref.finalize(self, c.lib.riffle_reporter_close, self._handle)
+        self._handle = handle_of("reporter", c.lib.riffle_reporter_open, c.lib.riffle_reporter_close, options, self._error)
+        ends_with(self, self._handle)
 
-    def _open(self) -> int:
+    def _open(self) -> Handle:
         if self._handle is None:
             raise UsageError("this reporter is closed")
         return self._handle
 
     def report(self, step: int, losses: Losses) -> None:
         """As :meth:`Reader.report`."""
-        raw = losses_of(losses)
-        code = c.lib.riffle_reporter_report(self._open(), step, raw, len(raw), ctypes.byref(self._error))
-        if code != c.OK:
-            raise error_of(code, self._error)
+        given = losses_of(losses)
+        with self._open() as raw:
+            code = c.lib.riffle_reporter_report(raw, whole("step", step), given, len(given), ctypes.byref(self._error))
+            if code != c.OK:
+                raise error_of(code, self._error)
 
     def flush(self, timeout: float = 30.0) -> None:
         """Waits until reports are delivered. StepTimeout where not all are, in time."""
-        handle, error = self._open(), ctypes.byref(self._error)
-        code = next_step(lambda ms: c.lib.riffle_reporter_flush(handle, ms, error), self._error, timeout)
-        if code != c.OK:
-            raise error_of(code, self._error)
+        handle, error, wait = self._open(), ctypes.byref(self._error), seconds("timeout", timeout)
+        with handle as raw:
+            code = wait_for(lambda ms: c.lib.riffle_reporter_flush(raw, ms, error), handle, wait)
+            if code != c.OK:
+                raise error_of(code, self._error)
 
     def close(self) -> None:
         """Ends it; what is on its way gets two seconds."""
-        self._handle = None
-        if hasattr(self, "_ends"):
-            self._ends()
+        if self._handle is not None:
+            self._handle.close()
 
     def __enter__(self) -> "Reporter":
         return self
@@ -432,34 +419,26 @@ class Reporter:
         self.close()
 
     def __getstate__(self) -> None:
-        raise TypeError("a Reporter cannot be sent to another process: open one there")
-
-
-def whole(name: str, value: Any) -> int:
-    try:
-        return operator.index(value)
-    except TypeError:
-        raise UsageError(f"{name} is {value!r}: must be a whole number") from None
+        raise TypeError("a Reporter cannot be copied or sent to another process: open one there")
 
 
 def rank_of(rank: Optional[int], world: Optional[int]) -> Tuple[int, int]:
     """Rank and world, 0 of 1 where neither is given: a rank alone, or a world, would read what others read."""
     if (rank is None) != (world is None):
         raise UsageError("give both rank and world, or neither")
-    return (0, 1) if rank is None or world is None else (whole("rank", rank), whole("world", world))
+    return (0, 1) if rank is None or world is None else (
+        whole("rank", rank, most=2**32 - 1), whole("world", world, most=2**32 - 1))
 
 
 def options_of(mix: str, bootstrap: Optional[str], rank: Optional[int], world: Optional[int], run: str, step: Optional[int],
                token_bytes: int, properties: Optional[Mapping[str, Any]], open_timeout: float) -> c.Options:
     given = properties_of(properties)
     rank, world = rank_of(rank, world)
-    for name, value in (("mix", mix), ("run", run)):
-        if not isinstance(value, str):
-            raise UsageError(f"{name} is {value!r}: must be text")
     return c.Options(
-        mix=mix.encode(), bootstrap=bootstrap_of(bootstrap, properties), run=run.encode(), rank=rank, world=world,
-        start=c.START_COMMITTED if step is None else c.START_STEP, step=step or 0, token_bytes=token_bytes,
-        properties=given, properties_n=len(given), open_timeout_ms=max(1, int(open_timeout * 1000)))
+        mix=text("mix", mix), bootstrap=bootstrap_of(bootstrap, properties), run=text("run", run), rank=rank, world=world,
+        start=c.START_COMMITTED if step is None else c.START_STEP, step=whole("step", 0 if step is None else step),
+        token_bytes=token_bytes, properties=given, properties_n=len(given),
+        open_timeout_ms=milliseconds("open_timeout", open_timeout))
 
 
 def committed_step(mix: str, bootstrap: Optional[str] = None, *, run: str = "trainers",
@@ -473,8 +452,7 @@ def committed_step(mix: str, bootstrap: Optional[str] = None, *, run: str = "tra
     options = options_of(mix, bootstrap, 0, 1, run, None if starts else 0, 4, properties, open_timeout)
     step, error = c.c_uint64(), c.ErrorText()
     code = uninterrupted(
-        lambda: c.lib.riffle_find_committed(ctypes.byref(options), ctypes.byref(step), ctypes.byref(error)),
-        lambda: None)
+        lambda: c.lib.riffle_find_committed(ctypes.byref(options), ctypes.byref(step), ctypes.byref(error)))
     if code != c.OK:
         raise error_of(code, error)
     return step.value
@@ -484,7 +462,7 @@ def _asked(call: Callable[..., int], mix: str, bootstrap: Optional[str], propert
            open_timeout: float, found: ctypes.Structure) -> Tuple[Any, ...]:
     """What call(&options, &found, &error) finds out about a mix, field by field."""
     options, error = options_of(mix, bootstrap, 0, 1, "trainers", 0, 4, properties, open_timeout), c.ErrorText()
-    code = uninterrupted(lambda: call(ctypes.byref(options), ctypes.byref(found), ctypes.byref(error)), lambda: None)
+    code = uninterrupted(lambda: call(ctypes.byref(options), ctypes.byref(found), ctypes.byref(error)))
     if code != c.OK:
         raise error_of(code, error)
     return tuple(getattr(found, name) for name, _ in found._fields_[1:])

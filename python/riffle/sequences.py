@@ -13,13 +13,13 @@ from __future__ import annotations
 
 import collections
 import itertools
-import operator
 import os
 import threading
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 
+from ._arguments import MOST, whole
 from .errors import DataError, UsageError
 from .progress import Losses, SharedWords, state_of, step_of_state
 from .rank import Rank
@@ -53,10 +53,8 @@ class Sequences(Rank):
                  timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
                  properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0, uneven: bool = False,
                  prepare: Optional[Callable[[Step], Any]] = None):
-        for name, value, least in (("steps", 1 if steps is None else steps, 1), ("keep", keep, 1)):
-            if not least <= value < 2**31:
-                raise UsageError(f"{name} is {value}")
-        self.steps, self.keep, self.prepare = steps, keep, prepare
+        self.steps = None if steps is None else whole("steps", steps, 1, 2**31 - 1)
+        self.keep, self.prepare = whole("keep", keep, 1, 2**31 - 1), prepare
         self._shared = SharedWords()
         self._extent: Optional[Extent] = None
         self._places_mine = range(0)
@@ -146,7 +144,7 @@ class Sequences(Rank):
 
     def _find(self, index: int) -> Tuple[int, int]:
         """Step and place of an index."""
-        index = operator.index(index)
+        index = whole("an index", index, -MOST)
         at = index + len(self) if index < 0 else index
         number, place = divmod(at, self.batch)
         if at < 0 or (self.steps is not None and number >= self.steps):
@@ -230,8 +228,13 @@ class Sequences(Rank):
 
     def close(self) -> None:
         super().close()
+        if self._process != os.getpid():
+            return  # a thread of the parent may have held the lock
+        stream = self._stream
+        if stream is not None:
+            stream.close()  # a thread that waits in it has the lock
         with self._lock:
             reader, self._stream = self._stream, None
             self._held.clear()
-        if reader is not None and self._process == os.getpid():
+        if reader is not None:
             reader.close()

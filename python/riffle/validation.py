@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 import numpy as np
 
 from . import _library as c
-from .errors import UsageError, error_of
-from .reader import bootstrap_of, handle_of, next_step, properties_of, token_dtype
+from ._arguments import mapping, milliseconds, seconds, text, whole
+from ._handle import wait_for
+from .errors import error_of
+from .reader import bootstrap_of, ends_with, handle_of, properties_of, token_dtype
 from .step import Step
 
 
@@ -32,11 +33,11 @@ class Validation:
     def __init__(self, corpus: str, domain: str, bootstrap: Optional[str] = None, *, set: str = "valid",
                  batch: int = 64, dtype: Any = np.uint32, timeout: Optional[float] = None,
                  properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0):
-        self.corpus, self.domain, self.set, self.batch = corpus, domain, set, batch
-        self.bootstrap, self.properties = bootstrap, dict(properties or {})
+        self.corpus, self.domain, self.set, self.batch = corpus, domain, set, whole("batch", batch, 1, 65536)
+        self.bootstrap, self.properties = bootstrap, mapping("properties", properties)
         self.dtype, self.timeout, self.open_timeout = token_dtype(dtype), timeout, open_timeout
-        if not 1 <= batch <= 65536:
-            raise UsageError(f"batch is {batch}; it is 1 to 65,536")
+        seconds("timeout", timeout)
+        _options_of(self)  # an error is raised here
 
     def __iter__(self) -> Iterator[Step]:
         reading = _Reading(self)
@@ -58,11 +59,20 @@ class Validation:
         """sequences, partitions, sequence_length (0: empty) and tokenizer, at the moment (asks the broker)."""
         reading = _Reading(self)
         try:
-            raw = c.InfoOfValidation()
-            c.lib.riffle_validation_get_info(reading.handle, ctypes.byref(raw))
-            return raw
+            found = c.InfoOfValidation()
+            with reading.handle as raw:
+                c.lib.riffle_validation_get_info(raw, ctypes.byref(found))
+            return found
         finally:
             reading.close()
+
+
+def _options_of(v: Validation) -> c.ValidationOptions:
+    given = properties_of(v.properties)
+    return c.ValidationOptions(
+        corpus=text("corpus", v.corpus), domain=text("domain", v.domain), set=text("set", v.set),
+        bootstrap=bootstrap_of(v.bootstrap, v.properties), properties=given, properties_n=len(given),
+        token_bytes=v.dtype.itemsize, sequences=v.batch, open_timeout_ms=milliseconds("open_timeout", v.open_timeout))
 
 
 class _Reading:
@@ -71,22 +81,20 @@ class _Reading:
     def __init__(self, v: Validation):
         self.dtype, self.timeout = v.dtype, v.timeout
         self.error = c.ErrorText()
-        given = properties_of(v.properties)
-        options = c.ValidationOptions(
-            corpus=v.corpus.encode(), domain=v.domain.encode(), set=v.set.encode(),
-            bootstrap=bootstrap_of(v.bootstrap, v.properties), properties=given, properties_n=len(given),
-            token_bytes=v.dtype.itemsize, sequences=v.batch, open_timeout_ms=max(1, int(v.open_timeout * 1000)))
-        self.handle = handle_of(c.lib.riffle_validation_open, c.lib.riffle_validation_close, options, self.error)
-        self.close = weakref.finalize(self, c.lib.riffle_validation_close, self.handle)  # also as the program ends
+        self.handle = handle_of("validation set", c.lib.riffle_validation_open, c.lib.riffle_validation_close, _options_of(v),
+                                self.error)
+        ends_with(self, self.handle)
+        self.close = self.handle.close
 
     def next(self, names: Dict[int, str]) -> Optional[Step]:
         pointer, error = ctypes.POINTER(c.StepOfReader)(), ctypes.byref(self.error)
-        code = next_step(lambda ms: c.lib.riffle_validation_next(self.handle, ms, ctypes.byref(pointer), error),
-                         self.error, self.timeout)
-        if code == c.END:
-            return None
-        if code == c.OK:
-            code = c.lib.riffle_validation_keep(self.handle, pointer, error)
-        if code != c.OK:
-            raise error_of(code, self.error)
-        return Step(pointer, self.dtype, names)
+        wait = seconds("timeout", self.timeout)
+        with self.handle as raw:
+            code = wait_for(lambda ms: c.lib.riffle_validation_next(raw, ms, ctypes.byref(pointer), error), self.handle, wait)
+            if code == c.END:
+                return None
+            if code == c.OK:
+                code = c.lib.riffle_validation_keep(raw, pointer, error)
+            if code != c.OK:
+                raise error_of(code, self.error)
+            return Step(pointer, self.dtype, names)
