@@ -140,7 +140,7 @@ $B/librdkafka_sim.a: $(SIMULATED)
 
 # Waits of the producer's threads are without time-outs in it, so that a seed decides everything.
 COMMA    := ,
-SIM_WRAP := $(addprefix -Wl$(COMMA)--wrap=,pool_take chunk_queue_take pthread_create pthread_join pthread_detach)
+SIM_WRAP := $(addprefix -Wl$(COMMA)--wrap=,pool_take chunk_queue_take thread_probe pthread_create pthread_join pthread_detach)
 SIM_OBJECTS := $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker checker_free actors world world_kinds orders seams prefetch_now pool_now owner_now)
 $B/sim: $(SIM_OBJECTS) $B/librdkafka_sim.a $B/core.a
 	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka %/librdkafka.a,$(LIBS))

@@ -111,9 +111,16 @@ enum fail_code kafka_check_version(int version, struct failure *f);
 
 /*
  * Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
- * FAIL_CONFIG also as kafka_check_version().
+ * FAIL_CONFIG also as kafka_check_version(). FAIL_IO: the process may not start the threads that
+ * librdkafka needs.
  */
 enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
+
+/*
+ * Whether some thread is inside rd_kafka_new(), which hangs if the system refuses it a thread after
+ * kafka_open() has found that there are enough. For signal handlers.
+ */
+bool kafka_opening(void);
 
 /*
  * Ends a handle; purges what was not delivered, and reports it to `delivered`. Waits at most a few

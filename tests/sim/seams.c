@@ -33,6 +33,8 @@ __wrap_chunk_queue_take(
 	return __real_chunk_queue_take(q, -1, out, f);
 }
 
+int __real_thread_probe(unsigned n);
+int __wrap_thread_probe(unsigned n);
 int __real_pthread_create(
     pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *), void *argument);
 int __wrap_pthread_create(
@@ -41,6 +43,13 @@ int __real_pthread_join(pthread_t thread, void **result);
 int __wrap_pthread_join(pthread_t thread, void **result);
 int __real_pthread_detach(pthread_t thread);
 int __wrap_pthread_detach(pthread_t thread);
+
+/* A task needs no threads. */
+int
+__wrap_thread_probe(unsigned n)
+{
+	return task_runs() ? 0 : __real_thread_probe(n);
+}
 
 int
 __wrap_pthread_create(
