@@ -15,6 +15,9 @@
  * is left out: `split` where it has `valid` or `test`, `split_unit` where no document has pieces.
  * The command of `exec` can hold a secret: its hash stands there.
  *
+ * `no_target` stands there only as "skip": a log without it keeps documents without a target. In
+ * the recipe of a configuration the key is missing if it is `auto`, which goes with every log.
+ *
  * Two kinds of difference:
  *
  *     source    train, valid, test, exec, exec_name: more files are what --append is for
@@ -47,6 +50,7 @@ enum fail_code recipe_text(char **out, const struct config *c, const struct conf
 struct recipe_differences {
 	char kind[RECIPE_DIFFERENCES_BYTES]; /* "": none */
 	char source[RECIPE_DIFFERENCES_BYTES];
+	enum config_no_target no_target; /* the rule of the log: never AUTO */
 };
 
 /*
