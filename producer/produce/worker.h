@@ -24,8 +24,7 @@
 /* What becomes of a domain's documents. */
 struct worker_domain {
 	struct pack_options pack;
-	bool reject_long;    /* documents of more than S+1 tokens are rejects */
-	bool skip_no_target; /* documents without a target are left out */
+	bool reject_long; /* documents of more than S+1 tokens are rejects */
 };
 
 /* Constant while a part runs. */
