@@ -585,7 +585,7 @@ static const struct need needs[] = {
     {"text", has_no_prompt,
 	"has no effect beside prompt: a document is its prompt and its response"},
     {"no_target", may_have_targets,
-	"skip needs response: where all is prompt no document has a target"},
+	"skip needs response: prompts alone have no target, so that nothing would remain"},
     {"keep", is_single, "needs packing: none: what is kept is that of one document a sequence"},
     {"on_dry", is_live,
 	"has no effect without live: true; only a domain whose data keep arriving can be dry"},

@@ -173,13 +173,13 @@ const struct config_key config_keys[] = {
 	.help =
 	    "a document without a target, such as an empty text: `skip` leaves it out and records"
 	    " it in `<corpus>.rejects`, without counting it for `max_rejects`; `keep` packs it."
-	    " A document has no target if all of its tokens were added by riffle"
-	    " (`tokenizer.eos`, `add_special`), or if no loss is taken at any of them: they are"
-	    " masked (`prompt`, `no_loss`), cut off, or the first of a sequence, which no token"
-	    " precedes"
-	    " (`concat` puts another document there). A record with `\"eos\": false` and only"
-	    " masked tokens is a prompt, and is kept. `auto`: a domain that has begun continues by"
-	    " the rule it has; a new domain skips, unless it has prompts alone (no `response`)"},
+	    " A document has no target if riffle added all of its tokens (`tokenizer.eos`,"
+	    " `add_special`), or if no loss is taken at any of them, because each is masked"
+	    " (`prompt`, `no_loss`), cut off, or the first of a sequence (with `concat` the first"
+	    " token follows another document, and counts). A record with `\"eos\": false` and only"
+	    " masked tokens is a prompt, and is kept. `auto`: a domain that has begun keeps the "
+	    "rule"
+	    " it has; a new domain skips, unless it has prompts alone (no `response`)"},
     {CONFIG_DOMAIN_PREFIX "prompt", CONFIG_TEXT, AT_DOMAIN(prompt), .recipe = true,
 	.help = "instead of `text`: the field (dotted) that a document begins with, whose tokens "
 		"have no"

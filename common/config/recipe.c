@@ -285,8 +285,8 @@ compare_key(
 }
 
 /*
- * A log that lacks the key keeps documents without a target, as releases before the key did. A file
- * that lacks it leaves the rule to the log, if it is one that this release knows.
+ * A log without the key keeps documents without a target, as releases before the key did. A file
+ * without it accepts every rule that this release knows.
  */
 static void
 compare_no_target(struct recipe_differences *out, const json_t *was, const json_t *is)

@@ -15,8 +15,9 @@
  * is left out: `split` where it has `valid` or `test`, `split_unit` where no document has pieces.
  * The command of `exec` can hold a secret: its hash stands there.
  *
- * `no_target` stands there only as "skip": a log without it keeps documents without a target. In
- * the recipe of a configuration the key is missing if it is `auto`, which goes with every log.
+ * A log has the key `no_target` only with the value "skip". Without the key it keeps documents
+ * without a target. The recipe of a configuration has the key unless its value is `auto`, which
+ * accepts the rule of any log.
  *
  * Two kinds of difference:
  *

@@ -87,7 +87,7 @@ struct pack_place {
 struct pack_document {
 	struct pack_place place;
 	uint64_t n;          /* its tokens, eos included: at least 1 */
-	bool prompt;         /* it is kept as it is, though it has no target */
+	bool prompt;         /* no piece of it is dropped, though none has a target */
 	const uint8_t *keep; /* [keep_n]: what the user keeps of it; goes into its spans; copied */
 	size_t keep_n;
 };
@@ -118,9 +118,9 @@ struct pack_sequence {
 };
 
 /*
- * Whether a loss is taken at any of a document's tokens id[n]: at one that is taken and does not
- * have PACK_NO_LOSS, and that some token precedes. With concat that may be one of the document
- * before; with the others it is in the same document, and the first of each S+1 has none.
+ * Whether a loss is taken at any of a document's tokens id[n]. Such a token is packed, does not have
+ * PACK_NO_LOSS, and follows another token. With concat the first token of a document follows the
+ * document before it. With the other ways the first of each S+1 tokens follows nothing.
  */
 bool pack_has_target(const struct pack_options *o, const uint32_t *id, uint64_t n);
 

@@ -83,7 +83,7 @@ none_finish(struct pack *p)
 	(void)p; /* a document that has ended is out */
 }
 
-/* Whether a sequence is made of it. Of a document that is a prompt no piece has a target. */
+/* Whether the piece becomes a sequence. A prompt has no target, and all of it is kept. */
 static bool
 is_packed(const struct none *n, const struct pack_piece *piece)
 {

@@ -561,7 +561,7 @@ reject_of(const struct text_job *j, const struct text_job_document *d, const cha
 	};
 }
 
-/* A document without a target is counted, and stands among the rejects, but is no fault. */
+/* Counts a document without a target, and puts it into the topic of rejects. It is no fault. */
 static enum fail_code
 leave_out(struct part *s, const struct text_job *j, const struct text_job_document *d,
     const struct split_piece *piece, const struct pack_document *document, struct failure *f)

@@ -56,7 +56,7 @@ struct part_outputs {
 	uint64_t appended_from,
 	    rejects_before;    /* records and rejects at the End that an append is behind */
 	uint64_t reported;     /* records that this run has put into the topic of rejects, */
-	uint64_t settled;      /* and of these, those that are in the log for certain */
+	uint64_t settled;      /* how many of these are certainly in the log */
 	uint64_t left_out;     /* and documents without a target, of this run */
 	size_t filling_tokens; /* of all outputs' `filling` */
 };
@@ -145,8 +145,8 @@ ask(struct part_outputs *outs, rd_kafka_t *reader, struct failure *f)
 }
 
 /*
- * Decides what becomes of the documents of a domain without a target: as in the sets of it that
- * have begun, or else as the configuration says. The recipes say so from here on.
+ * Decides whether a domain's documents without a target are left out. The rule is that of the sets
+ * that have begun, or else that of the configuration. The recipes of the outputs get it.
  */
 static enum fail_code
 decide_no_target(struct part_outputs *outs, size_t domain, struct failure *f)

@@ -96,8 +96,8 @@ void part_outputs_close(struct part_outputs *outs); /* NULL is accepted */
 /* Where each output stands: [*n], domains times sets. What is not ours is RESUME_ENDED. */
 const struct resume *part_outputs_resume(const struct part_outputs *outs, size_t *n);
 /*
- * Whether documents of domain `domain` (index in part_outputs_options.domain) without a target are
- * left out: its logs say so, or where none has begun the configuration.
+ * Whether documents without a target are left out of domain `domain`, an index in
+ * part_outputs_options.domain. Its logs decide, or the configuration if none has begun.
  */
 bool part_outputs_skip_no_target(const struct part_outputs *outs, size_t domain);
 /* The topic of output i of these; "" where it is not ours. */
@@ -132,9 +132,10 @@ enum fail_code part_outputs_add(struct part_outputs *outs, size_t domain,
 enum fail_code part_outputs_reject(
     struct part_outputs *outs, struct writer_reject *r, struct failure *f);
 /*
- * In place of part_outputs_add(), for a document without a target that is left out: publishes it
- * among the rejects, but counts it as none. r->count is set here. Whole documents only: of one of
- * several pieces the first decides. *any: false where the log has what is behind it already.
+ * In place of part_outputs_add(), for a document without a target: puts it into the topic of
+ * rejects, without counting it as a reject. Sets r->count. `piece` is the document's first, whose
+ * set it counts for. *any: false if that set already has sequences after the document, so that it
+ * was put there before.
  */
 enum fail_code part_outputs_leave_out(struct part_outputs *outs, size_t domain,
     const struct split_piece *piece, const struct pack_document *d, struct writer_reject *r,

@@ -54,7 +54,7 @@ reject(struct text_job_document *d, const char *reason, struct failure *f)
 	return d->reason == NULL ? fail_memory(f) : FAIL_NONE;
 }
 
-/* What is no document after all has no tokens. */
+/* Removes the tokens of a document without a target, and says why it has none. */
 static enum fail_code
 leave_out(struct text_job *j, struct text_job_document *d, const char *reason, struct failure *f)
 {

@@ -1,4 +1,4 @@
-"""Documents without a target (no_target): what is left out, where it is listed, and what a log keeps that has begun."""
+"""Documents without a target (no_target): new domains leave them out and list them; logs that have begun keep their rule."""
 
 import json
 import random
@@ -31,7 +31,7 @@ def packed(packing, texts, encoding):
 
 
 def spans(sequences, texts):
-    """The numbers of the documents: those that were left out have theirs, too."""
+    """The numbers of the documents: the ones left out keep theirs."""
     found = {d["document"] for s in sequences for d in s["payload"]["documents"]}
     assert all(texts[i] for i in found)
     return found
@@ -63,7 +63,7 @@ def test_an_empty_text_is_left_out_and_listed_and_stops_no_run(corpus, encoding,
         assert [tokens(s) for s in sequences] == packed(packing, texts, encoding)
         assert max(spans(sequences, texts)) > 290
         assert (end["documents"], end["rejects"], end["input"]["records"]) == (300 - len(empty), 0, 300)
-        if packing == "none":  # each row has a target after its first token; a piece that has none is dropped
+        if packing == "none":  # each row has a target after its first token; pieces without one are dropped
             assert all(s["payload"]["used"] > 1 for s in sequences) and end["dropped"] > 0
         assert f"PRODUCE-NO-TARGET {domain}: left out {len(empty)} documents without a target, first " in said
     assert sorted(reasons(corpus)) == [(d, i + 1, EMPTY) for d in ("file", "program") for i in empty]
@@ -126,7 +126,7 @@ def test_files_of_tokens(corpus, encoding, form):
 
 
 def test_sets_and_domains_of_one_input_each_have_their_own(corpus, encoding):
-    """Of an input that two domains share the one that is not published lists nothing; held-out sets are left out alike."""
+    """Two domains share an input: only the published one lists its documents. Held-out sets follow the same rule."""
     texts = documents_of(400, 3)
     rows = [{"text": t, "kind": "xy"[i % 2]} for i, t in enumerate(texts)]
     (corpus.folder / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
@@ -187,8 +187,8 @@ def test_kill_9_again_and_again_leaves_the_undisturbed_log_and_loses_no_reject(c
     assert set(listed) == {i + 1 for i, t in enumerate(calm.texts) if not t}
 
 
-def test_a_document_that_is_left_out_is_listed_before_a_sequence_behind_it(corpus):
-    """A resume behind that sequence does not read it again, and nothing but the topic of rejects tells of it."""
+def test_a_document_that_is_left_out_is_listed_before_a_sequence_after_it(corpus):
+    """A resume after that sequence does not read the document again, and only the topic of rejects knows of it."""
     (corpus.folder / "a.jsonl").write_text(lines([""] * 400 + ["word " * 500]))
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
     died = corpus.create().produce(check=False, env={"RIFFLE_FAULT": "produce.after_publish:1"})
@@ -221,7 +221,7 @@ def kept(packing, texts, encoding):
 
 @pytest.mark.parametrize("packing", PACKINGS)
 def test_a_log_that_keeps_them_continues_so_without_the_key(corpus, encoding, packing):
-    """Logs of releases without the key have no such key in their recipe: so does one that was begun with `keep`."""
+    """The recipe of a log begun with `keep` lacks the key, like those of releases before the key."""
     texts = documents_of(300, 6)
     begun = texts if packing == "best_fit" else texts[:150]  # a window must be whole
     (corpus.folder / "a.jsonl").write_text(lines(begun))

@@ -58,7 +58,7 @@ def sequence(pieces):
 
 
 def pack_none(documents, over_long="split", skip=True):
-    """documents: (index, tokens, prompt). Of the pieces without a target a sequence is made only without `skip`."""
+    """documents: (index, tokens, prompt). With `skip`, pieces without a target become no sequence."""
     found = []
     for index, all_tokens, prompt in documents:
         for at in range(0, len(all_tokens), COUNT):
@@ -128,7 +128,7 @@ def test_none_makes_a_sequence_of_each_document_and_says_where_its_prompt_is(cor
     said = corpus.create().produce().stderr
     documents = [(i, *encode(encoding, r)) for i, r in enumerate(found)]
     sequences, end = corpus.read("a")
-    # Where a prompt fills the sequence, nothing of the response is left: test_no_target.py.
+    # A prompt that fills the sequence leaves no room for the response, so the document is left out.
     cut = [d for d in documents if d[2] >= COUNT] if over_long == "truncate" else []
     documents = [d for d in documents if d not in cut]
     assert seen(sequences) == pack_none(documents, over_long)
