@@ -65,6 +65,8 @@ enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
 enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
 enum config_width { CONFIG_WIDTH_FILE, CONFIG_WIDTH_2, CONFIG_WIDTH_4 }; /* twice that, bytes */
 enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
+/* AUTO: as the log was begun; a new one skips, unless config_is_prompts(). */
+enum config_no_target { CONFIG_NO_TARGET_AUTO, CONFIG_NO_TARGET_SKIP, CONFIG_NO_TARGET_KEEP };
 
 struct config_tokenizer {
 	char *file;           /* relative to the configuration's folder */
@@ -97,8 +99,9 @@ struct config_domain {
 	enum mix_on_dry on_dry;   /* a live domain that has nothing at the moment */
 	double catch_up;          /* >= 1: at most so many times its share while it is paid back */
 	enum mix_shuffle shuffle; /* the mix's where the file does not give one */
-	enum sequence_packing packing; /* what a sequence is made of */
-	enum config_long over_long;    /* packing none: a document of more than S + 1 tokens */
+	enum sequence_packing packing;   /* what a sequence is made of */
+	enum config_long over_long;      /* packing none: a document of more than S + 1 tokens */
+	enum config_no_target no_target; /* a document at which no loss would be taken */
 	/* Packing none: dotted paths of what has no loss, and of what follows it and has. prompt
 	 * NULL: the document is `text`; response NULL: it is the prompt. */
 	char *prompt, *response;
@@ -215,6 +218,9 @@ bool config_set_has_input(const struct config_domain *d, enum names_set set);
 
 /* Whether `split` applies: neither valid nor test has an input of its own. */
 bool config_is_split(const struct config_domain *d);
+
+/* Whether its documents are prompts alone, at which no loss is taken. */
+bool config_is_prompts(const struct config_domain *d);
 
 /* Whether any of its inputs is files; a program. */
 bool config_has_files(const struct config_domain *d);

@@ -524,6 +524,12 @@ has_no_prompt(const struct config_domain *d)
 }
 
 static bool
+may_have_targets(const struct config_domain *d)
+{
+	return d->no_target != CONFIG_NO_TARGET_SKIP || !config_is_prompts(d);
+}
+
+static bool
 is_live(const struct config_domain *d)
 {
 	return d->live;
@@ -578,6 +584,8 @@ static const struct need needs[] = {
     {"response", has_prompt, "has no effect without prompt: the field in front of it"},
     {"text", has_no_prompt,
 	"has no effect beside prompt: a document is its prompt and its response"},
+    {"no_target", may_have_targets,
+	"skip needs response: prompts alone have no target, so that nothing would remain"},
     {"keep", is_single, "needs packing: none: what is kept is that of one document a sequence"},
     {"on_dry", is_live,
 	"has no effect without live: true; only a domain whose data keep arriving can be dry"},

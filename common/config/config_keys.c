@@ -27,6 +27,10 @@ static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
     [CONFIG_LONG_TRUNCATE] = "truncate",
     [CONFIG_LONG_REJECT] = "reject",
     NULL};
+static const char *const no_target_names[] = {[CONFIG_NO_TARGET_AUTO] = "auto",
+    [CONFIG_NO_TARGET_SKIP] = "skip",
+    [CONFIG_NO_TARGET_KEEP] = "keep",
+    NULL};
 static const char *const shuffle_names[] = {[MIX_SHUFFLE_BLOCK] = "block",
     [MIX_SHUFFLE_FULL] = "full",
     [MIX_SHUFFLE_NONE] = "none",
@@ -164,6 +168,18 @@ const struct config_key config_keys[] = {
 	.choice = over_long_names, .default_text = "split", .recipe = true,
 	.help = "a document of more than S + 1 tokens: continues in the next sequence, is cut off"
 		" there, or is a reject; needs `packing: none`"},
+    {CONFIG_DOMAIN_PREFIX "no_target", CONFIG_CHOICE, AT_DOMAIN(no_target),
+	.choice = no_target_names, .default_text = "auto", .recipe = true,
+	.help =
+	    "a document without a target, such as an empty text: `skip` leaves it out and records"
+	    " it in `<corpus>.rejects`, without counting it for `max_rejects`; `keep` packs it."
+	    " A document has no target if riffle added all of its tokens (`tokenizer.eos`,"
+	    " `add_special`), or if no loss is taken at any of them, because each is masked"
+	    " (`prompt`, `no_loss`), cut off, or the first of a sequence (with `concat` the first"
+	    " token follows another document, and counts). A record with `\"eos\": false` and only"
+	    " masked tokens is a prompt, and is kept. `auto`: a domain that has begun keeps the "
+	    "rule"
+	    " it has; a new domain skips, unless it has prompts alone (no `response`)"},
     {CONFIG_DOMAIN_PREFIX "prompt", CONFIG_TEXT, AT_DOMAIN(prompt), .recipe = true,
 	.help = "instead of `text`: the field (dotted) that a document begins with, whose tokens "
 		"have no"

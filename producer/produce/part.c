@@ -43,8 +43,8 @@ struct part {
 	struct pool *pool;
 	struct worker_context context;
 	struct router *router;
-	struct split *split; /* [domains_n], the context's */
-	bool *reject_long;   /* [domains_n], the context's */
+	struct split *split;          /* [domains_n], the context's */
+	struct worker_domain *domain; /* [domains_n], the context's */
 	struct input *input;
 	bool *known;                   /* NULL: the input is text; see input.h */
 	struct live_order order;       /* of files that keep arriving; the input's while it runs */
@@ -56,11 +56,13 @@ struct part {
 	char label[256];   /* of the domains, for rejects */
 	size_t text_bytes; /* of the records in POOL_TEXTS */
 	struct rejects reasons;
-	char first_reject[256];  /* file, line and reason; "": none yet */
-	uint64_t unmatched;      /* records that are no domain's */
-	uint64_t garbled;        /* documents that are hardly UTF-8, */
-	char first_garbled[256]; /* and where the first is */
-	const char *last_file;   /* of the last record that was packed; NULL: none was */
+	char first_reject[256];   /* file, line and reason; "": none yet */
+	uint64_t unmatched;       /* records that are no domain's */
+	uint64_t left_out;        /* documents without a target, */
+	char first_left_out[256]; /* and the first: file, line and reason */
+	uint64_t garbled;         /* documents that are hardly UTF-8, */
+	char first_garbled[256];  /* and where the first is */
+	const char *last_file;    /* of the last record that was packed; NULL: none was */
 	uint64_t last_line;
 };
 
@@ -420,6 +422,21 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 	return code;
 }
 
+static struct worker_domain
+worker_domain_of(const struct part *s, const struct config_domain *d, size_t i)
+{
+	bool single = d->packing == SEQUENCE_NONE;
+
+	return (struct worker_domain){
+	    .pack = {.packing = d->packing,
+		.truncate = single && d->over_long == CONFIG_LONG_TRUNCATE,
+		.sequence_length = s->config->sequence_length,
+		.eos = tokenizer_eos(s->o->tokenizer),
+		.skip_no_target = part_outputs_skip_no_target(s->outputs, i)},
+	    .reject_long = single && d->over_long == CONFIG_LONG_REJECT,
+	};
+}
+
 /* The tables that the jobs share, then the threads: from here on the tables do not change. */
 static enum fail_code
 open_workers(struct part *s, struct failure *f)
@@ -434,8 +451,7 @@ open_workers(struct part *s, struct failure *f)
 		else
 			memcpy(s->split[i].parts, s->config->split, sizeof(s->split[i].parts));
 		s->split[i].piece_tokens = config_split_piece(s->config, domain[i]);
-		s->reject_long[i] = domain[i]->packing == SEQUENCE_NONE &&
-				    domain[i]->over_long == CONFIG_LONG_REJECT;
+		s->domain[i] = worker_domain_of(s, domain[i], i);
 	}
 	if (router_open(&s->router, domain, s->o->domains_n, s->config->utf8, f) != FAIL_NONE)
 		return f->code;
@@ -443,7 +459,7 @@ open_workers(struct part *s, struct failure *f)
 	s->context.router = s->router;
 	s->context.width = frame_width(tokenizer_entries(s->o->tokenizer));
 	s->context.sequence_length = s->config->sequence_length;
-	s->context.reject_long = s->reject_long;
+	s->context.domain = s->domain;
 	s->context.split = s->split;
 	return pool_open(&s->pool, s->o->workers, 2 * (size_t)s->o->workers + 2, &memory, f);
 }
@@ -523,10 +539,47 @@ close_all(struct part *s)
 	free(s->mark);
 	router_close(s->router);
 	free(s->split);
-	free(s->reject_long);
+	free(s->domain);
 }
 
 /* ---- the loop ---- */
+
+/* What cannot be used, or is left out, for the topic of rejects. */
+static struct writer_reject
+reject_of(const struct text_job *j, const struct text_job_document *d, const char *domain)
+{
+	const struct chunk_record *record = &j->chunk->record[d->record];
+
+	return (struct writer_reject){
+	    .domain = domain,
+	    .file = j->chunk->file,
+	    .line = record->line,
+	    .byte = record->byte,
+	    .reason = d->reason,
+	    .bytes = record->bytes,
+	    .n = record->n,
+	};
+}
+
+/* Counts a document without a target, and puts it into the topic of rejects. It is no fault. */
+static enum fail_code
+leave_out(struct part *s, const struct text_job *j, const struct text_job_document *d,
+    const struct split_piece *piece, const struct pack_document *document, struct failure *f)
+{
+	struct writer_reject r = reject_of(j, d, s->config->domains[s->o->domain[d->domain]].name);
+	bool any;
+
+	if (part_outputs_leave_out(s->outputs, d->domain, piece, document, &r, &any, f) !=
+	    FAIL_NONE)
+		return f->code;
+	if (!any)
+		return FAIL_NONE;
+	if (s->left_out++ == 0)
+		snprintf(s->first_left_out, sizeof(s->first_left_out), "%s:%" PRIu64 ": %s", r.file,
+		    r.line, r.reason);
+	measures_reject(&s->measures, r.reason);
+	return FAIL_NONE;
+}
 
 static enum fail_code
 add_document(
@@ -539,6 +592,7 @@ add_document(
 		.byte = record->byte,
 		.line = record->line},
 	    .n = d->n,
+	    .prompt = d->prompt,
 	    .keep = d->keep_n == 0 ? NULL : j->keep.bytes + d->keep_first,
 	    .keep_n = d->keep_n,
 	};
@@ -549,6 +603,8 @@ add_document(
 		snprintf(s->first_garbled, sizeof(s->first_garbled), "%s:%" PRIu64, j->chunk->file,
 		    record->line);
 	pieces_n = split_pieces(piece, &s->split[d->domain], d->hash, d->n);
+	if (d->verdict == TEXT_JOB_NO_TARGET)
+		return leave_out(s, j, d, piece, &document, f);
 	return part_outputs_add(
 	    s->outputs, d->domain, piece, pieces_n, &document, j->tokens.id + d->first, f);
 }
@@ -577,23 +633,14 @@ static enum fail_code
 reject(
     struct part *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
 {
-	const struct chunk_record *record = &j->chunk->record[d->record];
-	struct writer_reject r = {
-	    .domain = s->label,
-	    .file = j->chunk->file,
-	    .line = record->line,
-	    .byte = record->byte,
-	    .reason = d->reason,
-	    .bytes = record->bytes,
-	    .n = record->n,
-	};
+	struct writer_reject r = reject_of(j, d, s->label);
 
 	if (s->config->on_reject == CONFIG_REJECT_STOP)
 		return fail(f, FAIL_DATA,
 		    "%s:%" PRIu64 ": %s (record at byte %" PRIu64
 		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
 		    r.file, r.line, r.reason, r.byte);
-	if (record->breaks_off && s->config->max_rejects < 1)
+	if (j->chunk->record[d->record].breaks_off && s->config->max_rejects < 1)
 		return fail_broken_off(s, &r, f);
 	if (part_outputs_rejects(s->outputs) < REJECTS_LOGGED) {
 		progress_end(&s->progress.bar);
@@ -626,7 +673,8 @@ take_texts(struct part *s, bool *any, struct failure *f)
 		s->last_file = j->chunk->file;
 		s->last_line = j->chunk->record[d->record].line;
 		switch (d->verdict) {
-		case TEXT_JOB_DOCUMENT: code = add_document(s, j, d, f); break;
+		case TEXT_JOB_DOCUMENT:
+		case TEXT_JOB_NO_TARGET: code = add_document(s, j, d, f); break;
 		case TEXT_JOB_UNMATCHED: s->unmatched++; break;
 		case TEXT_JOB_REJECT: code = reject(s, j, d, f); break;
 		}
@@ -736,6 +784,11 @@ report_left_out(const struct part *s)
 			    "rejects such documents",
 		    s->label, s->garbled, s->garbled == 1 ? " is" : "s are", ROUTER_GARBLED_PERCENT,
 		    s->first_garbled);
+	if (s->left_out > 0)
+		log_warning("produce: PRODUCE-NO-TARGET %s: left out %" PRIu64
+			    " document%s without a target, first %s; `riffle rejects` lists them, "
+			    "and `no_target: keep` would publish them in a new domain",
+		    s->label, s->left_out, s->left_out == 1 ? "" : "s", s->first_left_out);
 	if (rejects == 0)
 		return;
 	rejects_format(&s->reasons, reasons);
@@ -974,8 +1027,8 @@ part_run(const struct part_options *o, struct failure *f)
 	assert(o->domains_n > 0);
 	assert(o->workers > 0);
 	s.split = calloc(o->domains_n, sizeof(*s.split));
-	s.reject_long = calloc(o->domains_n, sizeof(*s.reject_long));
-	if (s.split == NULL || s.reject_long == NULL)
+	s.domain = calloc(o->domains_n, sizeof(*s.domain));
+	if (s.split == NULL || s.domain == NULL)
 		code = fail_memory(f);
 	else
 		code = run(&s, f);

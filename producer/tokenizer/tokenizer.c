@@ -65,6 +65,12 @@ tokenizer_eos(const struct tokenizer *t)
 	return t->eos;
 }
 
+size_t
+tokenizer_added(const struct tokenizer *t)
+{
+	return t->recipe == NULL ? 0 : t->recipe->before_n + t->recipe->after_n;
+}
+
 const char *
 tokenizer_other_pattern(const struct tokenizer *t)
 {

@@ -55,6 +55,8 @@ uint64_t tokenizer_fingerprint(const struct tokenizer *t);
 uint32_t tokenizer_entries(const struct tokenizer *t); /* largest id, specials included, + 1 */
 uint32_t tokenizer_eos(const struct tokenizer *t);     /* only where `eos` was given */
 
+size_t tokenizer_added(const struct tokenizer *t); /* tokens that add_special puts around a text */
+
 /*
  * Of a .tiktoken with as many ranks as a known file that goes with another pattern: that pattern;
  * else NULL. Most likely the wrong one was named, and the ids are not those of the model.

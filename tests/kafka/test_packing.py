@@ -25,7 +25,7 @@ def records(n, seed=1):
     def text(lengths):
         return "".join(r.choice(words) + r.choice([" ", ""]) for _ in range(r.choice(lengths)))
 
-    return [{"q": text([0, 1, 3, 8, 30]), "a": {"text": text([0, 1, 4, 40])}, "id": i,
+    return [{"q": text([0, 1, 3, 8, 30]), "a": {"text": text([0, 1, 4, 40]) or "x"}, "id": i,
              "meta": {"tags": ["a b", {"x": [1.50, None]}], "n": r.randrange(99)}} for i in range(n)]
 
 
@@ -57,14 +57,16 @@ def sequence(pieces):
     return {"tokens": flat + [EOS] * pad, "used": len(flat), "no_loss": ranges(mask + [True] * pad), "spans": spans}
 
 
-def pack_none(documents, over_long="split"):
-    """documents: (index, tokens, prompt)."""
+def pack_none(documents, over_long="split", skip=True):
+    """documents: (index, tokens, prompt). With `skip`, pieces without a target become no sequence."""
     found = []
     for index, all_tokens, prompt in documents:
         for at in range(0, len(all_tokens), COUNT):
             if at and over_long != "split" or over_long == "reject" and len(all_tokens) > COUNT:
                 break
-            found.append(sequence([(index, at, all_tokens[at:at + COUNT], prompt - at)]))
+            part = all_tokens[at:at + COUNT]
+            if not skip or len(part) > max(prompt - at, 1):
+                found.append(sequence([(index, at, part, prompt - at)]))
     return found
 
 
@@ -126,12 +128,17 @@ def test_none_makes_a_sequence_of_each_document_and_says_where_its_prompt_is(cor
     said = corpus.create().produce().stderr
     documents = [(i, *encode(encoding, r)) for i, r in enumerate(found)]
     sequences, end = corpus.read("a")
+    # A prompt that fills the sequence leaves no room for the response, so the document is left out.
+    cut = [d for d in documents if d[2] >= COUNT] if over_long == "truncate" else []
+    documents = [d for d in documents if d not in cut]
     assert seen(sequences) == pack_none(documents, over_long)
     long = [len(t) for _, t, _ in documents if len(t) > COUNT]
     assert len(long) > 20
     rejects = len(long) if over_long == "reject" else 0
-    dropped = sum(long) - COUNT * len(long) if over_long == "truncate" else 0
-    check_totals(sequences, end, 300 - rejects, dropped, rejects)
+    all_tokens = sum(len(t) for _, t, _ in documents) - (sum(long) if rejects else 0)
+    dropped = all_tokens - sum(s["payload"]["used"] for s in sequences)
+    assert (dropped > 0) == (over_long != "reject")
+    check_totals(sequences, end, 300 - len(cut) - rejects, dropped, rejects)
     targets = sum(s["payload"]["used"] - 1 for s in sequences)
     assert f"partition=0 sequences={len(sequences)} tokens={targets} " in said
     for s in sequences:
@@ -151,7 +158,7 @@ def test_a_prompt_alone_has_no_targets(corpus, encoding):
     corpus.create().produce()
     documents = [(i, *encode(encoding, r, response=False)) for i, r in enumerate(found)]
     sequences, _ = corpus.read("a")
-    assert seen(sequences) == pack_none(documents)
+    assert seen(sequences) == pack_none(documents, skip=False)
     assert all(s["payload"]["no_loss"] == [{"start": 0, "end": COUNT}] for s in sequences)
 
 
@@ -334,7 +341,8 @@ def test_append_begins_a_window_of_its_own(corpus, encoding):
         everything = [v for v in dict.fromkeys(corpus.values(domain)) if v[2:10] != END]
         assert seen(decode(v) for v in everything) == packed(documents[:300]) + packed(documents[300:])
         end = decode(corpus.values(domain)[-1])
-        assert (end["tokens"], end["dropped"]) == (sum(len(t) for _, t, _ in documents), 0)
+        used = sum(s["payload"]["used"] for s in map(decode, everything))
+        assert (end["tokens"], end["dropped"]) == (used, sum(len(t) for _, t, _ in documents) - used)
 
 
 # ---- the trainer ----

@@ -229,6 +229,9 @@ test_a_key_without_effect_is_refused(void **unused)
 	    {8, "    train: x\n    packing: none\n    prompt: p\n    text: text",
 		"11: domains.code.text: has no effect beside prompt: a document is its prompt and "
 		"its response"},
+	    {8, "    train: x\n    packing: none\n    prompt: p\n    no_target: skip",
+		"11: domains.code.no_target: skip needs response: prompts alone have no target, "
+		"so that nothing would remain"},
 	    {8, "    train: x\n    packing: best_fit\n    keep: id",
 		"10: domains.code.keep: needs packing: none: what is kept is that of one document "
 		"a sequence"},

@@ -67,6 +67,13 @@ make_corpus(struct corpus *c)
 	}
 }
 
+/* Every fifth document is one, whatever its tokens are. */
+static bool
+is_prompt(size_t document)
+{
+	return document % 5 == 0;
+}
+
 /* ---- what must come out ---- */
 
 static struct expected *
@@ -105,19 +112,35 @@ expect_concat(struct corpus *c, size_t length)
 	}
 }
 
+static bool
+has_target(const struct text *t, size_t from, size_t n)
+{
+	for (size_t i = 1; i < n; i++)
+		if ((t->token[from + i] & PACK_NO_LOSS) == 0)
+			return true;
+	return false;
+}
+
 static void
-expect_none(struct corpus *c, size_t length, bool truncate)
+expect_none(struct corpus *c, size_t length, bool truncate, bool skip)
 {
 	for (size_t d = 0; d < DOCUMENTS; d++) {
 		size_t n = c->document[d].n;
 
 		for (size_t i = 0; i < n && !(truncate && i > 0); i += length + 1) {
-			struct expected *e = new_expected(c, d);
 			size_t some = n - i < length + 1 ? n - i : length + 1;
+			struct expected *e;
 
+			c->left += truncate ? n - some : 0;
+			if (skip && !is_prompt(d) && !has_target(&c->document[d], i, some)) {
+				c->left += some;
+				continue;
+			}
+			e = new_expected(c, d);
 			e->part[e->parts_n++] = (struct part){d, i, some};
 			e->offset = i + some - 1;
-			e->dropped = truncate ? n - some : 0;
+			e->dropped = c->left;
+			c->left = 0;
 		}
 	}
 }
@@ -205,7 +228,9 @@ expect(struct corpus *c, const struct pack_options *o)
 	c->sequences_n = c->left = 0;
 	switch (o->packing) {
 	case SEQUENCE_CONCAT: expect_concat(c, o->sequence_length); return;
-	case SEQUENCE_NONE: expect_none(c, o->sequence_length, o->truncate); return;
+	case SEQUENCE_NONE:
+		expect_none(c, o->sequence_length, o->truncate, o->skip_no_target);
+		return;
 	case SEQUENCE_BEST_FIT: expect_best_fit(c, o->sequence_length); return;
 	}
 	abort(); /* unreachable */
@@ -233,6 +258,7 @@ document_of(const struct corpus *c, size_t d)
 					  .documents = d + 1,
 					  .rejects = d / 2},
 	    .n = t->n,
+	    .prompt = is_prompt(d),
 	    .keep = t->keep,
 	    .keep_n = t->keep_n};
 }
@@ -379,12 +405,14 @@ resume_after(const struct corpus *c, const struct pack_options *o, size_t j)
 
 static const struct {
 	enum sequence_packing packing;
-	bool truncate;
+	bool truncate, skip;
 } ways[] = {
-    {SEQUENCE_CONCAT, false},
-    {SEQUENCE_NONE, false},
-    {SEQUENCE_NONE, true},
-    {SEQUENCE_BEST_FIT, false},
+    {SEQUENCE_CONCAT, false, false},
+    {SEQUENCE_NONE, false, false},
+    {SEQUENCE_NONE, false, true},
+    {SEQUENCE_NONE, true, false},
+    {SEQUENCE_NONE, true, true},
+    {SEQUENCE_BEST_FIT, false, false},
 };
 
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
@@ -400,8 +428,8 @@ test_sequences_are_those_of_the_simple_packers(void **unused)
 		make_corpus(&c);
 		for (size_t length = 1; length < 60; length += 1 + random_below(7))
 			for (size_t w = 0; w < WAYS; w++) {
-				struct pack_options o = {
-				    ways[w].packing, ways[w].truncate, (uint32_t)length, EOS};
+				struct pack_options o = {ways[w].packing, ways[w].truncate,
+				    (uint32_t)length, EOS, ways[w].skip};
 
 				expect(&c, &o);
 				pack_from(&c, &o, 0, 0, 0, 0);
@@ -419,7 +447,7 @@ test_a_resume_after_any_sequence_gives_the_sequences_that_follow(void **unused)
 	for (int round = 0; round < 4; round++)
 		for (size_t w = 0; w < WAYS; w++) {
 			struct pack_options o = {ways[w].packing, ways[w].truncate,
-			    (uint32_t)(1 + random_below(30)), EOS};
+			    (uint32_t)(1 + random_below(30)), EOS, ways[w].skip};
 
 			make_corpus(&c);
 			expect(&c, &o);
@@ -462,7 +490,7 @@ drain(struct feed *d)
 static void
 open_feed(struct feed *d, enum sequence_packing packing, bool truncate, uint32_t length)
 {
-	struct pack_options o = {packing, truncate, length, EOS};
+	struct pack_options o = {packing, truncate, length, EOS, false};
 	struct failure f;
 
 	*d = (struct feed){0};
@@ -629,6 +657,46 @@ test_a_window_ends_early_where_it_holds_enough_that_is_kept(void **unused)
 	pack_close(d.p);
 }
 
+/* S + 1 = 4 tokens; a masked one is written as m. */
+static void
+test_a_document_has_a_target_where_a_loss_is_taken_after_another_token(void **unused)
+{
+	static const struct {
+		const char *document;
+		bool concat, best_fit, split, truncate;
+	} cases[] = {
+	    {"t", true, false, false, false},
+	    {"m", false, false, false, false},
+	    {"tt", true, true, true, true},
+	    {"tm", true, false, false, false},
+	    {"mt", true, true, true, true},
+	    {"mmm", false, false, false, false},
+	    {"mmmt", true, true, true, true},
+	    {"mmmmt", true, false, false, false}, /* cut off, or the first of a sequence */
+	    {"mmmmtt", true, true, true, false},
+	    {"mmmmmt", true, true, true, false},
+	    {"tmmmtmmmt", true, false, false, false},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct pack_options o = {.sequence_length = 3, .eos = EOS};
+		size_t n = strlen(cases[i].document);
+		uint32_t id[16];
+
+		for (size_t k = 0; k < n; k++)
+			id[k] = 1 | (cases[i].document[k] == 'm' ? PACK_NO_LOSS : 0);
+		o.packing = SEQUENCE_CONCAT;
+		assert_int_equal(pack_has_target(&o, id, n), cases[i].concat);
+		o.packing = SEQUENCE_BEST_FIT;
+		assert_int_equal(pack_has_target(&o, id, n), cases[i].best_fit);
+		o.packing = SEQUENCE_NONE;
+		assert_int_equal(pack_has_target(&o, id, n), cases[i].split);
+		o.truncate = true;
+		assert_int_equal(pack_has_target(&o, id, n), cases[i].truncate);
+	}
+}
+
 int
 main(void)
 {
@@ -642,6 +710,8 @@ main(void)
 	    cmocka_unit_test(test_a_window_of_documents_that_are_full_sequences_ends_too),
 	    cmocka_unit_test(test_a_window_ends_early_where_it_holds_enough_tokens),
 	    cmocka_unit_test(test_a_window_ends_early_where_it_holds_enough_that_is_kept),
+	    cmocka_unit_test(
+		test_a_document_has_a_target_where_a_loss_is_taken_after_another_token),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
