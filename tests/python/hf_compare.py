@@ -19,7 +19,7 @@ class Refused(Exception):
 
 @contextlib.contextmanager
 def silenced():
-    """tokenizers prints where it panics. The exception says the same."""
+    """Hides what tokenizers prints when it panics. The exception says the same."""
     before, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 2)
     try:
@@ -41,7 +41,7 @@ def options_of(case):
 
 
 def riffle_ids(program, file, case):
-    """The ids of each text by riffle, or what it says where it dies."""
+    """riffle's ids of each text. The texts that it did not get to have its exit code and message in their place."""
     try:
         done = subprocess.run([program, "tokenize", "--threads", "1", "--tokenizer", file, *options_of(case)],
                               input=lines_of(case.texts), capture_output=True, timeout=SECONDS)
@@ -57,7 +57,7 @@ def riffle_ids(program, file, case):
 
 
 def library_ids(file, case):
-    """The ids of each text by tokenizers; None where it fails itself."""
+    """The library's ids of each text, or None for a text on which it fails itself."""
     texts = [t.decode("utf-8", "replace") for t in case.texts]
     with silenced():
         try:
@@ -155,7 +155,7 @@ def smaller_contents(case):
 
 
 def minimize(program, folder, case, result, tries=600):
-    """A smaller case that still differs: greedy, with at most so many runs."""
+    """Returns a smaller case that still differs. Takes away one thing after the other, in at most `tries` runs."""
     case = dataclasses.replace(case, texts=[min((case.texts[i] for i in result.differing), key=len)])
     found = True
     while found:

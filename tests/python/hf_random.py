@@ -11,7 +11,8 @@ import random
 import hf_files as hf
 
 BYTE_TOKENS = [f"<0x{b:02X}>" for b in range(256)]
-LETTERS = [*"abcstdreSTALI", "\u00e9", "\u01c5", "\u017f", "\u02b0", "\u4e2d", "\u6587", "\u0905", "\ud55c", "\U00010400"]
+LETTERS = [*"abcstdreSTALI", "\u00e9", "\u01c5", "\u017f", "\u02b0", "\u4e2d", "\u6587", "\u0905", "\ud55c",
+           "\U00010400"]
 MARKS = ["\u0301", "\u0323", "\u0345", "\u3099", "\u093c", "\u0488", "\u20dd", "\u1ab0"]
 # What NFC composes, reorders or decomposes.
 COMPOSED = ["\u0958", "\u212b", "\u1e69", "\u01d5", "\u1100", "\u1161", "\u11a8", "\uac00", "\u0344", "\u0f73", "\u2adc"]
@@ -71,7 +72,7 @@ class Maker:
         return shown, [c for c in bases if c in set(shown)] or shown[:5]
 
     def character_vocabulary(self):
-        """Characters as they are, perhaps without some of them, and bytes to fall back to."""
+        """The file's characters, perhaps without some of them, and byte tokens to fall back to; and texts to merge."""
         shown = list(dict.fromkeys(c for text in self.characters for c in text))
         bases = [c for c in shown if self.chance(0.8)] or shown[:1]
         fallback = self.one([], [], BYTE_TOKENS, [t for t in BYTE_TOKENS if self.chance(0.7)])
@@ -126,7 +127,8 @@ class Maker:
         if self.chance(0.3) and not any(" " in t for p in pairs for t in p):
             merges = [" ".join(p) for p in pairs]
         flags = {
-            "unk_token": unknown, "fuse_unk": self.chance(0.5), "byte_fallback": self.chance(0.1 if byte_level else 0.5),
+            "unk_token": unknown, "fuse_unk": self.chance(0.5),
+            "byte_fallback": self.chance(0.1 if byte_level else 0.5),
             "ignore_merges": self.chance(0.25), "dropout": self.one(None, None, None, 0.0),
             "continuing_subword_prefix": self.one(None, None, ""), "end_of_word_suffix": self.one(None, None, ""),
         }
@@ -198,8 +200,8 @@ class Maker:
         if self.chance(0.05):  # as GPT-NeoX
             found = {" " * n: hf.added(" " * n, normalized=self.chance(0.5)) for n in range(24, 1, -1)}
         for _ in range(self.one(0, 1, 2, 4, 8)):
-            content = self.one("<s>", "</s>", "<|x|>", "[M]", "a", "<", self.rng.choice(spaces), self.rng.choice(spaces),
-                               self.words(1), self.words(2), self.words(4), self.rng.choice(list(vocab)))
+            content = self.one("<s>", "</s>", "<|x|>", "[M]", "a", "<", self.rng.choice(spaces),
+                               self.rng.choice(spaces), self.words(1), self.words(2), self.words(4), self.rng.choice(list(vocab)))
             if found and self.chance(0.2):
                 content = self.rng.choice(list(found)) + self.words(1)
             flags = {f: self.chance(p) for f, p in (("single_word", 0.25), ("lstrip", 0.35), ("rstrip", 0.35),
@@ -223,7 +225,8 @@ class Maker:
         byte_level = self.chance(0.45)
         vocab, merges, flags = self.model(byte_level)
         normalizer = self.normalizer() if self.chance(0.6) else None
-        content = hf.file_of(vocab, merges, self.pre_tokenizer(byte_level), normalizer, self.added_tokens(vocab), **flags)
+        content = hf.file_of(vocab, merges, self.pre_tokenizer(byte_level), normalizer, self.added_tokens(vocab),
+                             **flags)
         content["post_processor"] = self.post_processor(vocab)
         for key in ("type", "dropout", "unk_token", "fuse_unk", "byte_fallback", "ignore_merges"):
             if content["model"][key] in (None, False) and self.chance(0.05):
@@ -251,8 +254,8 @@ class Maker:
             tokens = [t.decode("utf-8", "ignore") for t in tokens]
         added = [t["content"] for t in content["added_tokens"]]
         pieces = self.characters * 3 + tokens + added * 2 + [a + " " for a in added] + ["\n" + a for a in added]
-        pieces += [self.rng.choice(self.rng.choice(POOLS)) for _ in range(4)] + [" ", "  ", "\n", "?", hf.MARK, "x"]
-        return pieces + self.rng.choices(CONTRACTIONS, k=2)
+        pieces += [self.rng.choice(self.rng.choice(POOLS)) for _ in range(4)] + self.rng.choices(CONTRACTIONS, k=2)
+        return pieces + [" ", "  ", "\n", "?", hf.MARK, "x", "\x00"]
 
     def text(self, pieces):
         few = self.rng.choices(pieces, k=self.rng.randrange(2, 9))
