@@ -211,6 +211,10 @@ fuzz: deps-clang  ## every libFuzzer target for FUZZ_SECONDS (60), under both sa
 
 fuzzers: $(FUZZERS)
 
+fuzz-tokenizer: deps-test  ## random tokenizer.json files beside the library tokenizers, for FUZZ_SECONDS (60); SEED=n repeats a run, CASE=n one file of it
+	@$(PARALLEL) product
+	@scripts/venv && B=$B build/venv/bin/python scripts/fuzz-tokenizer --seconds $(or $(FUZZ_SECONDS),60) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) $(if $(JOBS),--jobs $(JOBS))
+
 vectors: deps-clang  ## the test vectors with gcc and clang at -O0, -O3 and -march=native: the same everywhere
 	@B=$B MAKE='$(PARALLEL)' scripts/vectors
 
@@ -348,7 +352,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
 	stuck soak demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
