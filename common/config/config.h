@@ -65,6 +65,7 @@ enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
 enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
 enum config_width { CONFIG_WIDTH_FILE, CONFIG_WIDTH_2, CONFIG_WIDTH_4 }; /* twice that, bytes */
 enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
+enum config_file_order { CONFIG_FILES_BY_NAME, CONFIG_FILES_LISTED };
 
 struct config_tokenizer {
 	char *file;           /* relative to the configuration's folder */
@@ -84,7 +85,8 @@ struct config_domain {
 	/* Inputs of its own, each files or a command; with one of them split does not apply. */
 	struct config_list valid, test;
 	char *valid_exec, *test_exec;
-	char *exec_name;          /* what records call its programs; NULL: as the domain */
+	enum config_file_order file_order; /* of all files of one input */
+	char *exec_name;                   /* what records call its programs; NULL: as the domain */
 	enum token_format tokens; /* NONE: text; else train, valid and test are files of tokens, */
 	enum config_width token_bytes; /* each of so many bytes, where they do not say it */
 	char *text;                    /* dotted path of the field that holds the text */

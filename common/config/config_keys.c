@@ -27,6 +27,8 @@ static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
     [CONFIG_LONG_TRUNCATE] = "truncate",
     [CONFIG_LONG_REJECT] = "reject",
     NULL};
+static const char *const file_order_names[] = {
+    [CONFIG_FILES_BY_NAME] = "name", [CONFIG_FILES_LISTED] = "listed", NULL};
 static const char *const shuffle_names[] = {[MIX_SHUFFLE_BLOCK] = "block",
     [MIX_SHUFFLE_FULL] = "full",
     [MIX_SHUFFLE_NONE] = "none",
@@ -111,7 +113,7 @@ const struct config_key config_keys[] = {
 	    "its files, as a path or a list of paths with brace ranges and globs:"
 	    " `data/code.{1..4}.jsonl.zst`; `.jsonl`, `.json` (the same), `.txt` (one document a"
 	    " file), plain, gzip or zstd; relative to the folder of this file. A file that several"
-	    " of them match is read once"},
+	    " of them match is read once. `file_order` says in which order they are read"},
     {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid), .recipe = true,
 	.help = "files for validation, or `{exec: COMMAND}`, a program as `exec`; with `valid` or"
 		" `test` the domain is not split, and all of `train` is for training"},
@@ -121,6 +123,14 @@ const struct config_key config_keys[] = {
 	.help = "files for the test set, or `{exec: COMMAND}`; as `valid`"},
     {CONFIG_DOMAIN_PREFIX "test.exec", CONFIG_TEXT, AT_DOMAIN(test_exec), .recipe = true,
 	.help = "in place of files for the test set: a shell command, as `exec`"},
+    {CONFIG_DOMAIN_PREFIX "file_order", CONFIG_CHOICE, AT_DOMAIN(file_order),
+	.choice = file_order_names, .default_text = "name", .recipe = true,
+	.help =
+	    "the order in which the files of `train` are read, and those of `valid` and `test`."
+	    " `name`: sorted by the bytes of their names, whatever the order of the list."
+	    " `listed`: in the order of the list, brace ranges as they count, and the files of a"
+	    " glob sorted by name. With `listed`, `--append` takes new files only at the end of"
+	    " the list, and the domain cannot be live"},
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec), .recipe = true,
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
 		" the folder of this file"},
