@@ -86,7 +86,7 @@ const struct config_key config_keys[] = {
     {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .default_text = "false",
 	.recipe = true,
 	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
-		" such as a BOS; `eos` follows in any case"},
+		" such as a BOS; `eos` follows in any case, even if the template ends in it"},
     {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text),
 	.default_text = "false", .recipe = true,
 	.help = "special tokens of a `tokenizer.json` in a document are plain text; with"

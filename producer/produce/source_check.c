@@ -363,6 +363,7 @@ check_tokenizer(const struct config *c, struct failure *f)
 
 	if (produce_open_tokenizer(&t, c, f) != FAIL_NONE)
 		return fail_within(f, "%s", c->path);
+	produce_warn_eos(c, t);
 	tokenizer_close(t);
 	return FAIL_NONE;
 }
