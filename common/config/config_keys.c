@@ -310,7 +310,11 @@ const struct config_key config_keys[] = {
     {"mix.runs", CONFIG_RUNS, AT(mix.runs), .default_text = "trainers",
 	.help = "training runs (consumer groups `<mix>.<run>`) that limit the lead"},
     {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .default_text = "512MB",
-	.help = "most memory that `riffle mix` may need; computed before it starts"},
+	.help =
+	    "memory of `riffle mix` for the blocks of its domains, fetches and what waits to be"
+	    " sent. A mix of which one step may need more is refused at the start. If the blocks"
+	    " that the next 16,384 draws need do not fit, they are held all the same: leave room"
+	    " for a block of every domain, or for `window` of them. docs/SIZING.md has figures"},
     {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB, .automatic = true,
 	.default_text = "auto",
 	.help =
