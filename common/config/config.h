@@ -67,6 +67,7 @@ enum config_width { CONFIG_WIDTH_FILE, CONFIG_WIDTH_2, CONFIG_WIDTH_4 }; /* twic
 enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
 /* AUTO: as the log was begun; a new one skips, unless config_is_prompts(). */
 enum config_no_target { CONFIG_NO_TARGET_AUTO, CONFIG_NO_TARGET_SKIP, CONFIG_NO_TARGET_KEEP };
+enum config_file_order { CONFIG_FILES_BY_NAME, CONFIG_FILES_LISTED };
 
 struct config_tokenizer {
 	char *file;           /* relative to the configuration's folder */
@@ -86,7 +87,8 @@ struct config_domain {
 	/* Inputs of its own, each files or a command; with one of them split does not apply. */
 	struct config_list valid, test;
 	char *valid_exec, *test_exec;
-	char *exec_name;          /* what records call its programs; NULL: as the domain */
+	enum config_file_order file_order; /* of all files of one input */
+	char *exec_name;                   /* what records call its programs; NULL: as the domain */
 	enum token_format tokens; /* NONE: text; else train, valid and test are files of tokens, */
 	enum config_width token_bytes; /* each of so many bytes, where they do not say it */
 	char *text;                    /* dotted path of the field that holds the text */

@@ -283,6 +283,7 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
     const struct config_domain *b, struct failure *f)
 {
 	char what[NAME_MAX_BYTES + 200];
+	const char *key;
 
 	assert(compare_inputs(a, b) == 0);
 	if (a->where_field == NULL) {
@@ -299,19 +300,17 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
 		    CONFIG_WHERE(a->line));
 		return fail_domain(c, root, b, "where", f, what);
 	}
-	if (compare_text(a->exec_name, b->exec_name) != 0) {
-		snprintf(what, sizeof(what),
-		    "differs from that of domain %s (%s), which shares its input: must agree",
-		    a->name, CONFIG_WHERE(a->line));
-		return fail_domain(c, root, b, "exec_name", f, what);
-	}
-	if (a->partitions != b->partitions || a->live != b->live) {
-		snprintf(what, sizeof(what),
-		    "differs from that of domain %s (%s), which shares its input: must agree",
-		    a->name, CONFIG_WHERE(a->line));
-		return fail_domain(c, root, b, a->live != b->live ? "live" : "partitions", f, what);
-	}
-	return FAIL_NONE;
+	key = compare_text(a->exec_name, b->exec_name) != 0 ? "exec_name"
+	      : a->live != b->live                          ? "live"
+	      : a->partitions != b->partitions              ? "partitions"
+	      : a->file_order != b->file_order              ? "file_order"
+							    : NULL;
+	if (key == NULL)
+		return FAIL_NONE;
+	snprintf(what, sizeof(what),
+	    "differs from that of domain %s (%s), which shares its input: must agree", a->name,
+	    CONFIG_WHERE(a->line));
+	return fail_domain(c, root, b, key, f, what);
 }
 
 static enum fail_code
@@ -542,6 +541,12 @@ lends(const struct config_domain *d)
 }
 
 static bool
+is_fixed_or_sorted(const struct config_domain *d)
+{
+	return !d->live || d->file_order == CONFIG_FILES_BY_NAME;
+}
+
+static bool
 is_text(const struct config_domain *d)
 {
 	return d->tokens == TOKEN_FORMAT_NONE;
@@ -571,6 +576,9 @@ struct need {
 };
 
 static const struct need needs[] = {
+    {"file_order", config_has_files, "has no effect without train, valid or test files"},
+    {"file_order", is_fixed_or_sorted,
+	"listed cannot be given with live: true: files that keep arriving are read as they come"},
     {"token_bytes", is_without_width,
 	"has no effect without tokens: npy or ds; other files say how wide their tokens are"},
     {"exec", is_lines, "cannot be given beside tokens: give the files that hold them as train"},

@@ -31,6 +31,8 @@ static const char *const no_target_names[] = {[CONFIG_NO_TARGET_AUTO] = "auto",
     [CONFIG_NO_TARGET_SKIP] = "skip",
     [CONFIG_NO_TARGET_KEEP] = "keep",
     NULL};
+static const char *const file_order_names[] = {
+    [CONFIG_FILES_BY_NAME] = "name", [CONFIG_FILES_LISTED] = "listed", NULL};
 static const char *const shuffle_names[] = {[MIX_SHUFFLE_BLOCK] = "block",
     [MIX_SHUFFLE_FULL] = "full",
     [MIX_SHUFFLE_NONE] = "none",
@@ -88,7 +90,7 @@ const struct config_key config_keys[] = {
     {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .default_text = "false",
 	.recipe = true,
 	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
-		" such as a BOS; `eos` follows in any case"},
+		" such as a BOS; `eos` follows in any case, even if the template ends in it"},
     {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text),
 	.default_text = "false", .recipe = true,
 	.help = "special tokens of a `tokenizer.json` in a document are plain text; with"
@@ -115,7 +117,7 @@ const struct config_key config_keys[] = {
 	    "its files, as a path or a list of paths with brace ranges and globs:"
 	    " `data/code.{1..4}.jsonl.zst`; `.jsonl`, `.json` (the same), `.txt` (one document a"
 	    " file), plain, gzip or zstd; relative to the folder of this file. A file that several"
-	    " of them match is read once"},
+	    " of them match is read once. `file_order` says in which order they are read"},
     {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid), .recipe = true,
 	.help = "files for validation, or `{exec: COMMAND}`, a program as `exec`; with `valid` or"
 		" `test` the domain is not split, and all of `train` is for training"},
@@ -125,6 +127,14 @@ const struct config_key config_keys[] = {
 	.help = "files for the test set, or `{exec: COMMAND}`; as `valid`"},
     {CONFIG_DOMAIN_PREFIX "test.exec", CONFIG_TEXT, AT_DOMAIN(test_exec), .recipe = true,
 	.help = "in place of files for the test set: a shell command, as `exec`"},
+    {CONFIG_DOMAIN_PREFIX "file_order", CONFIG_CHOICE, AT_DOMAIN(file_order),
+	.choice = file_order_names, .default_text = "name", .recipe = true,
+	.help =
+	    "the order in which the files of `train` are read, and those of `valid` and `test`."
+	    " `name`: sorted by the bytes of their names, whatever the order of the list."
+	    " `listed`: in the order of the list, brace ranges as they count, and the files of a"
+	    " glob sorted by name. With `listed`, `--append` takes new files only at the end of"
+	    " the list, and the domain cannot be live"},
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec), .recipe = true,
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
 		" the folder of this file"},
@@ -316,7 +326,11 @@ const struct config_key config_keys[] = {
     {"mix.runs", CONFIG_RUNS, AT(mix.runs), .default_text = "trainers",
 	.help = "training runs (consumer groups `<mix>.<run>`) that limit the lead"},
     {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .default_text = "512MB",
-	.help = "most memory that `riffle mix` may need; computed before it starts"},
+	.help =
+	    "memory of `riffle mix` for the blocks of its domains, fetches and what waits to be"
+	    " sent. A mix of which one step may need more is refused at the start. If the blocks"
+	    " that the next 16,384 draws need do not fit, they are held all the same: leave room"
+	    " for a block of every domain, or for `window` of them. docs/SIZING.md has figures"},
     {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB, .automatic = true,
 	.default_text = "auto",
 	.help =

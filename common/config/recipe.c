@@ -59,6 +59,8 @@ has_effect(const char *key, const struct config *c, const struct config_domain *
 		return config_is_split(d);
 	if (strcmp(key, "split_unit") == 0 || strcmp(key, "split_piece") == 0)
 		return config_split_piece(c, d) > 0;
+	if (strcmp(key, "file_order") == 0)
+		return d->file_order != CONFIG_FILES_BY_NAME;
 	if (strcmp(key, "over_long") == 0)
 		return d->packing == SEQUENCE_NONE;
 	if (strcmp(key, no_target_key) == 0)

@@ -114,6 +114,7 @@ struct input_token_options {
 
 struct input_options {
 	const struct config_list *patterns; /* or exec; borrowed while opening */
+	enum config_file_order file_order;  /* of files that are all there */
 	const char *folder;                 /* patterns and exec are relative to it */
 	const char *exec;
 	const char *exec_name; /* of the program: records name it by this, never by its command */

@@ -378,6 +378,7 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 	char *folder = NULL;
 	struct input_options o = {
 	    .patterns = config_set_files(d, s->o->set),
+	    .file_order = d->file_order,
 	    .exec = config_set_exec(d, s->o->set),
 	    .exec_name = d->exec_name == NULL ? d->name : d->exec_name,
 	    .partition = s->o->partition,
@@ -871,8 +872,9 @@ report_files(const struct part *s, const struct file_list *l, const struct resum
 		snprintf(what, sizeof(what),
 		    "it was made of %" PRIu64 " file%s, the last one %s, and the %zu that the "
 		    "configuration names now do not begin with them: files were added in front, "
-		    "removed or renamed (they are read in the order of their names)",
-		    end->files, end->files == 1 ? "" : "s", end->file, l->n);
+		    "removed or renamed (they are read in the order of %s)",
+		    end->files, end->files == 1 ? "" : "s", end->file, l->n,
+		    l->order == CONFIG_FILES_LISTED ? "the list" : "their names");
 		report_changed(s, what);
 	} else if (settled_now >= 0 &&
 		   (settled_now != end->settled_bytes || last_now < end->last_bytes)) {
@@ -918,7 +920,8 @@ report_complete(const struct part *s, struct failure *f)
 	}
 	if (config_resolve(&folder, s->config, ".", f) != FAIL_NONE)
 		return f->code;
-	code = file_list_open(&l, patterns, folder, s->o->partition, s->o->partitions, f);
+	code = file_list_open(
+	    &l, patterns, d->file_order, folder, s->o->partition, s->o->partitions, f);
 	free(folder);
 	if (code == FAIL_MEMORY)
 		return code;

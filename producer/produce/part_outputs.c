@@ -63,10 +63,10 @@ struct part_outputs {
 
 /* Why documents are not where they were, and what to do; of the domain. */
 #define CHANGED                                                                                    \
-	": the input has changed since, or a file was added, removed or renamed in front of it "   \
-	"(files are read in the order of their names). Put all back as it was, publish the "       \
-	"domain again from its start (`riffle produce %s --restart`), or under another corpus "    \
-	"name"
+	": the input has changed since, or a file was added, removed, renamed or moved in front "  \
+	"of it (`file_order` says in which order files are read). Put all back as it was, "        \
+	"publish the domain again from its start (`riffle produce %s --restart`), or under "       \
+	"another corpus name"
 
 /* By index in the configuration. */
 static size_t

@@ -303,6 +303,27 @@ def test_check_finds_files_that_two_domains_take(riffle, with_data, one, two, sa
     assert done.stderr.startswith(f"riffle config: {path}:{says}") if says else done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("domain, pair", [
+    ("shuffle: none, train: [d.jsonl, a.jsonl]", ("d.jsonl", "a.jsonl")),
+    ("shuffle: none, train: ['[d].jsonl', '[a-c].jsonl']", ("d.jsonl", "a.jsonl")),
+    ("shuffle: none, train: '{d..a..3}.jsonl'", ("d.jsonl", "a.jsonl")),
+    ("shuffle: none, train: [d.jsonl, a.jsonl], file_order: listed", None),
+    ("shuffle: none, train: [d.jsonl, a.jsonl], live: true", None),
+    ("shuffle: none, train: [a.jsonl, d.jsonl]", None),
+    ("shuffle: none, train: '[ad].jsonl'", None),
+    ("train: [d.jsonl, a.jsonl]", None),
+    ("exec: cat d.jsonl, shuffle: none", None),
+])
+def test_check_warns_of_a_list_whose_order_is_not_kept(riffle, with_data, domain, pair):
+    path = with_data(f"{{{domain}, text: content}}")
+    done = riffle("config", "--check", "-c", path)
+    assert done.stdout == f"{path}: ok: corpus demo, 1 domain\n"
+    warning = pair and (f"warning config: CONFIG-FILE-ORDER {path}:5: domains.code.train: {pair[0]} is listed before {pair[1]}, but files are "
+                        "read in the order of their names, and shuffle: none keeps that order. For the order of the list add the line "
+                        "`file_order: listed` to the domain\n")
+    assert done.stderr.endswith(warning) and done.stderr.count("\n") == 1 if pair else done.stderr == "", done.stderr
+
+
 @pytest.mark.parametrize("split, says", [("99,1,0", ""), ("949,50,1", ""), ("1,0,0", ""), ("99,1,1", ": split 99,1,1 is parts of 101: "
                                          "98.02 % of the documents are train, 0.99 % valid, 0.99 % test\n")])
 def test_check_shows_parts_of_a_split_that_are_no_percents(riffle, with_data, split, says):

@@ -758,6 +758,10 @@ test_domains_of_one_input_each_need_a_where_of_their_own(void **unused)
 		"train: x, where: {field: s, equals: B}",
 		"6: domains.b.partitions: differs from that of domain a (line 5), which shares "
 		"its input: must agree"},
+	    {"train: x, where: {field: s, equals: A}, file_order: listed",
+		"train: x, where: {field: s, equals: B}",
+		"6: domains.b.file_order: differs from that of domain a (line 5), which shares "
+		"its input: must agree"},
 	    {"train: x, where: {field: s, equals: A}",
 		"train: x, where: {field: s, equals: B}, live: true",
 		"6: domains.b.live: differs from that of domain a (line 5), which shares its "

@@ -238,6 +238,11 @@ test_a_key_without_effect_is_refused(void **unused)
 	    {8, "    train: x\n    on_dry: wait",
 		"9: domains.code.on_dry: has no effect without live: true; only a domain whose "
 		"data keep arriving can be dry"},
+	    {6, "    exec: cat web\n    file_order: listed",
+		"7: domains.web.file_order: has no effect without train, valid or test files"},
+	    {8, "    train: x\n    live: true\n    file_order: listed",
+		"10: domains.code.file_order: listed cannot be given with live: true: files that "
+		"keep arriving are read as they come"},
 	    {8, "    train: x\n    live: true\n    catch_up: 2",
 		"10: domains.code.catch_up: has no effect without on_dry: lend: where nothing is "
 		"lent, nothing is paid back"},
@@ -259,6 +264,8 @@ test_a_key_without_effect_is_refused(void **unused)
 	assert_opens(8, "    train: x\n    packing: none\n    prompt: p");
 	assert_opens(8, "    train: x\n    packing: none\n    text: t\n    keep: id");
 	assert_opens(8, "    train: x\n    live: true\n    on_dry: wait");
+	assert_opens(8, "    train: x\n    live: true\n    file_order: name");
+	assert_opens(6, "    exec: cat web\n    valid: v\n    file_order: listed");
 }
 
 static void

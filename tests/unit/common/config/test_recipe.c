@@ -85,6 +85,9 @@ static const struct {
 	"in "
 	"the file; over_long: nothing in the log, \"reject\" in the file",
 	""},
+    {8, "    train: [b.jsonl, a.jsonl]\n    file_order: listed",
+	"file_order: nothing in the log, \"listed\" in the file", ""},
+    {8, "    train: [b.jsonl, a.jsonl]\n    file_order: name", "", ""},
     /* What changes nothing: who mixes, how topics are kept, a key that has no effect. */
     {8, "    train: [b.jsonl, a.jsonl]\n    on_end: stop", "", ""},
     {3, "sequence_length: 8\non_reject: stop", "", ""},
