@@ -12,8 +12,9 @@ import torch
 import torch.distributed
 import torch.utils.data
 
+from .checkpoint import log_step
 from .errors import RiffleError, UsageError
-from .progress import WORDS, Losses, state_of, step_of_state
+from .progress import WORDS, Losses
 from .rank import Rank
 from .reader import Reader, Rounds, find_rounds, rank_of
 from .sequences import Sequences
@@ -176,7 +177,7 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
     until: iteration ends in front of this step. For a training of so many steps in a framework that fetches ahead: what it
         does not train need not be there. None: the end of the mix.
 
-    The state is {"mix", "run", "step"}: `step` is the first one that was not trained, as trained() says. Where
+    The state is {"mix", "run", "step", ...}: `step` is the first one that was not trained, as trained() says. Where
     trained() is not called it is the first one that was not given whole, with a warning, since a framework may fetch
     ahead of training; and an error in a process that cannot know that either, because a worker reads. state_dict(step=n)
     is the state after n steps, for whoever counts them. It is understood at any world size.
@@ -237,12 +238,12 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
 
     def state_dict(self, num_samples: Optional[int] = None, from_beginning: bool = True, *,
                    step: Optional[int] = None) -> Dict[str, Any]:
-        """{"mix", "run", "step"}. `step`: the number of steps that are trained, where the caller counts them. num_samples
+        """{"mix", "run", "step", ...} (riffle.checkpoint). `step`: the number of steps that are trained, where the caller counts them. num_samples
         (as Composer asks): the sequences that are trained over all ranks, since the run began, or since this process
         did; whole steps of them."""
         if num_samples is not None and step is None:
             return self._state_of_samples(num_samples, from_beginning)
-        return state_of(self.mix, self.run, self._step_of_state() if step is None else step)
+        return self._checkpoints.state(self._step_of_state() if step is None else step)
 
     def _step_of_state(self) -> int:
         places, worker = self._places, torch.utils.data.get_worker_info()
@@ -277,19 +278,29 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
             raise UsageError(f"{num_samples} sequences are no whole number of steps" + (
                 ": the mix has changed its batch" if places.mixed else
                 f" of {places.batch} sequences" if places.batch else ", and no step was read yet"))
-        state = state_of(self.mix, self.run, places.start + steps)
+        state = self._checkpoints.state(places.start + steps)
         samples = num_samples if from_beginning else before + num_samples
         return {**state, **({"origin": origin} if origin > 0 else {}), **({"samples": samples} if samples > 0 else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Iteration resumes at the step of the checkpoint. DataError where it is of another mix, a warning where it is of
-        another run."""
-        step, worker = step_of_state(state, self.mix, self.run), torch.utils.data.get_worker_info()
+        """Iteration resumes at the step of the checkpoint. DataError where it is of another mix, of this name as well; a warning
+        where it is of another run."""
+        worker = torch.utils.data.get_worker_info()
         if worker is not None and worker.id > 0:
             return  # it reads nothing
-        self._training.begin(step)
-        self._why, self._loaded, self._origin = None, True, int(state.get("origin", 0))
+        self._begin_at(self._checkpoints.step_of(state))
+        self._origin = int(state.get("origin", 0))
         self._before = int(state["samples"]) if "samples" in state else None
+
+    def _go_to(self, step: int) -> None:
+        """The same for a framework whose checkpoint has the number of steps alone."""
+        self._begin_at(step)
+        self._origin, self._before = 0, None
+        log_step(step, self.mix, self.run)
+
+    def _begin_at(self, step: int) -> None:
+        self._training.begin(step)
+        self._why, self._loaded = None, True
 
     # ---- steps ----
 

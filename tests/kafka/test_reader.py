@@ -260,7 +260,7 @@ def test_seek_to_an_expired_step_names_the_earliest_and_changes_nothing(mix, ope
         open_reader(step=3)
 
 
-def test_the_state_is_mix_run_and_step_and_nothing_else(mix, open_reader, riffle_module):
+def test_the_state_of_a_mix_without_a_ledger_is_mix_run_and_step(mix, open_reader, riffle_module):
     mix("--steps", 9, "--end")
     reader = open_reader(step=0, run="r")
     next(reader), next(reader)
@@ -278,7 +278,7 @@ def test_the_state_is_mix_run_and_step_and_nothing_else(mix, open_reader, riffle
 def test_a_state_of_another_run_is_taken_with_a_warning(mix, open_reader, recwarn):
     mix("--steps", 9, "--end")
     reader = open_reader(step=0, run="fork")
-    reader.load_state_dict({"mix": mix.name, "run": "fork", "step": 2})
+    reader.load_state_dict({"mix": mix.name, "run": "fork", "step": 0})
     assert not recwarn.list
     with pytest.warns(RuntimeWarning, match="the checkpoint is of run trainers; run fork continues from its step 3"):
         reader.load_state_dict({"mix": mix.name, "run": "trainers", "step": 3})
