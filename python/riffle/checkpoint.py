@@ -1,7 +1,7 @@
 """States: the step that comes next, and what tells a mix from another one of the same name.
 
-A state is {"mix", "run", "step", "schedule", "choices_step", "choices"}. The last three come from the mix's ledger: the schedule
-hash, and the hash of all choices of the steps below choices_step, which is at or below step. A mix that was created again with
+A state is {"mix", "run", "step", "schedule", "choices_step", "choices"}. The last three come from the mix's ledger: the
+schedule hash, and the hash of all choices of the steps below choices_step, which is at or below step. A mix that was created again with
 the same configuration and data has the same ones at that step. A state lacks them if no mixer had begun the mix, if the broker
 did not answer when it was made, or if riffle 0.1.0 made it.
 """
@@ -44,8 +44,8 @@ def step_of_state(state: Mapping[str, Any], mix: str, run: str) -> int:
                       "and commits as its own", RuntimeWarning, stacklevel=3)
     step = int(state["step"])
     if step > 0 and raw_of(state) is None:
-        warnings.warn(f"riffle: READ-CHECKPOINT-UNBOUND the checkpoint names step {step} of mix {mix}, and no hash of what the mix "
-                      "had chosen: nobody can tell whether the mix was created again with another order since. Was it made by "
+        warnings.warn(f"riffle: READ-CHECKPOINT-UNBOUND the checkpoint names step {step} of mix {mix}, and no hash of what the "
+                      "mix had chosen: nobody can tell whether the mix was created again with another order since. Was it made by "
                       "riffle 0.1.0, or while the broker did not answer? The next checkpoint has the hash", RuntimeWarning,
                       stacklevel=3)
     return step
@@ -85,14 +85,14 @@ class Checkpoints:
             return  # no mixer has begun the mix
         except RiffleError as why:
             self._asks_again = time.monotonic() + _AGAIN_S
-            warnings.warn(f"riffle: READ-CHECKPOINT-UNBOUND the ledger of mix {self.mix} cannot be asked for the hash that belongs "
-                          f"into the checkpoint of step {step}: {why}", RuntimeWarning, stacklevel=4)
+            warnings.warn(f"riffle: READ-CHECKPOINT-UNBOUND the ledger of mix {self.mix} cannot be asked for the hash that "
+                          f"belongs into the checkpoint of step {step}: {why}", RuntimeWarning, stacklevel=4)
             return
         self._known = choices_step, until, dict(zip(_MARK, (schedule, choices_step, choices)))
 
     def step_of(self, state: Mapping[str, Any]) -> int:
-        """The step of a state that is loaded. DataError: it is of another mix. What the ledger does not show yet is `pending`, for
-        the reader that is opened there."""
+        """The step of a state that is loaded. DataError: it is of another mix. If the ledger has not come so far, the state is
+        `pending`: the reader that is opened there compares it."""
         from .reader import options_of, uninterrupted
         step = step_of_state(state, self.mix, self.run)
         raw, error, self.pending = raw_of(state), c.ErrorText(), None
@@ -100,7 +100,8 @@ class Checkpoints:
             bootstrap, properties, open_timeout = self._broker
             options = options_of(self.mix, bootstrap, 0, 1, self.run, step, 4, properties, open_timeout)
             options.checkpoint = ctypes.pointer(raw)
-            code = uninterrupted(lambda: c.lib.riffle_check_checkpoint(ctypes.byref(options), ctypes.byref(error)), lambda: None)
+            code = uninterrupted(
+                lambda: c.lib.riffle_check_checkpoint(ctypes.byref(options), ctypes.byref(error)), lambda: None)
             if code == c.TIMEOUT:
                 self.pending = dict(state)
             elif code != c.OK:
