@@ -502,6 +502,36 @@ def test_a_last_commit_is_repeated_unless_the_run_stands_higher(mix, open_reader
         assert riffle_module.committed_step(mix.name, bootstrap, run="newer") == 12
 
 
+def test_two_that_commit_the_same_lanes_warn_of_each_other_within_ten_seconds(mix, open_reader, riffle_module, bootstrap, caplog):
+    mix("--steps", 300, "--end")
+    reader, begun = open_reader(), time.monotonic()
+    with riffle_module.Progress(mix.name, bootstrap) as one, riffle_module.Progress(mix.name, bootstrap) as two:
+        said = []
+        while len(said) < 2:
+            next(reader)
+            for progress in (one, two):
+                progress.trained(reader.place)
+                progress.flush()
+            time.sleep(0.05)
+            said = [line for line in caplog.text.splitlines() if "READ-RUN-TWICE" in line and "commits the same lanes" in line]
+            assert time.monotonic() < begun + 10
+    assert len({re.search(r"same lanes, (\S+) .host", line)[1] for line in said}) == 1  # both are of this process
+
+
+def test_a_peer_that_trains_the_same_lanes_without_committing_is_not_warned_of(mix, open_reader, caplog):
+    mix("--steps", 300, "--end")
+    reader, peer = open_reader(), open_reader()
+    begun = time.monotonic()
+    while time.monotonic() < begun + 6:  # four looks
+        step = next(reader)
+        next(peer)
+        peer._training.note(step.step)  # what trained() of a data set does where `commits` is False
+        reader.trained(step.step)
+        reader.flush()
+        time.sleep(0.05)
+    assert "READ-RUN-TWICE" not in caplog.text
+
+
 # --- waiting
 
 
