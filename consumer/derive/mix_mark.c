@@ -173,9 +173,8 @@ static enum mix_mark_verdict
 fail_choices(const struct mix_mark *m, const char *mix, uint64_t found, struct failure *f)
 {
 	fail(f, FAIL_DATA,
-	    "mix %s is not the mix of this checkpoint: the hash of its choices "
-	    "below "
-	    "step %" PRIu64 " is %016" PRIx64 ", and the checkpoint has %016" PRIx64
+	    "mix %s is not the mix of this checkpoint: the hash of its choices below step "
+	    "%" PRIu64 " is %016" PRIx64 ", and the checkpoint has %016" PRIx64
 	    ". The mix was created again with other weights, domains, data or requests. %s",
 	    mix, m->step, found, m->choices, advice);
 	return MIX_MARK_OTHER;

@@ -151,10 +151,9 @@ take_checkpoint(struct mix_mark *out, uint64_t *step, const struct riffle_checkp
 
 	if (riffle_take(&c, sizeof(c), checkpoint, "riffle_checkpoint", f) != FAIL_NONE)
 		return f->code;
-	if (c.step >= LIMIT_STEP || c.choices_step > c.step)
+	if (c.step >= LIMIT_STEP || c.choices_step >= LIMIT_STEP)
 		return fail(f, FAIL_USAGE,
-		    "checkpoint: step %" PRIu64 " and choices_step %" PRIu64
-		    ": the second must be at or below the first",
+		    "checkpoint: step %" PRIu64 " or choices_step %" PRIu64 " is out of range",
 		    c.step, c.choices_step);
 	*out = (struct mix_mark){c.schedule, c.choices_step, c.choices};
 	*step = c.step;
@@ -318,7 +317,7 @@ riffle_find_committed(const struct riffle_options *options, uint64_t *step, stru
 	return code;
 }
 
-/* The names and the broker of options that only the mix matters of. */
+/* Takes and checks options for a call that asks about the mix alone; *properties as a copy. */
 static enum fail_code
 take_mix(struct riffle_options *o, struct properties *properties,
     const struct riffle_options *options, struct failure *f)
@@ -651,7 +650,8 @@ check_length(struct riffle *r, const struct step_slot *slot, struct failure *f)
 
 /*
  * A step is there, and the ledger had not come to the checkpoint's mark when reading began. Now it
- * has, unless a follower lags: RIFFLE_TIMEOUT, for timeout_ms at most.
+ * has, unless a follower lags: RIFFLE_TIMEOUT, for timeout_ms at most. A broker that is away is
+ * waited for.
  */
 static int
 prove_mark(struct riffle *r, struct riffle_error *e)
@@ -660,8 +660,9 @@ prove_mark(struct riffle *r, struct riffle_error *e)
 	struct failure f;
 
 	if (check_reader_mark(r, &f) != FAIL_NONE) {
-		r->unproven = true; /* refused again by the next call */
-		return riffle_give_failure(e, &f);
+		r->unproven = true; /* the next call meets it again */
+		return f.code == FAIL_BROKER ? riffle_give(e, RIFFLE_TIMEOUT, f.text)
+					     : riffle_give_failure(e, &f);
 	}
 	if (!r->unproven)
 		return RIFFLE_OK;
