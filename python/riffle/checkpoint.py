@@ -20,6 +20,7 @@ from .errors import DataError, RiffleError, StepTimeout, UsageError, error_of
 
 _MARK = ("schedule", "choices_step", "choices")
 _AGAIN_S = 60.0  # between two questions of a broker that did not answer
+_OFTEN_S = 10.0  # between two questions for whoever saves a state with each step
 
 
 def raw_of(state: Mapping[str, Any]) -> Optional[c.Checkpoint]:
@@ -63,13 +64,16 @@ class Checkpoints:
         self.mix, self.run = mix, run
         self._broker = bootstrap, properties, open_timeout
         self._known: Optional[Tuple[int, int, Dict[str, int]]] = None  # from this step to below that one
-        self._asks_again = 0.0
+        self._asks_again = self._asked = 0.0
         self.pending: Optional[Dict[str, Any]] = None  #: a loaded state that the ledger had not come to
 
-    def state(self, step: int) -> Dict[str, Any]:
+    def state(self, step: int, often: bool = False) -> Dict[str, Any]:
         """The state from which `step` comes next. Asks the ledger, once for the steps of a transaction; a broker that does
-        not answer fails no checkpoint."""
-        if (self._known is None or not self._known[0] <= step < self._known[1]) and time.monotonic() >= self._asks_again:
+        not answer fails no checkpoint. `often`: hashes that are some seconds old, and so of an earlier step, are good enough."""
+        now = time.monotonic()
+        fits = self._known is not None and self._known[0] <= step
+        if not (fits and (step < self._known[1] or often and now < self._asked + _OFTEN_S)) and now >= self._asks_again:
+            self._asked = now
             self._ask(step)
         known = self._known[2] if self._known is not None and self._known[0] <= step else {}
         return {"mix": self.mix, "run": self.run, "step": step, **known}

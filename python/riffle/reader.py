@@ -359,8 +359,8 @@ class Reader:
         return self._checkpoints.state(step)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes to the step of a checkpoint. DataError where it is of another mix, of this name as well; a warning where it is
-        of another run."""
+        """Goes to the step of a checkpoint. DataError if it is of another mix, also one of the same name; a warning if it is of
+        another run."""
         step = step_of_state(state, self.mix, self.run)
         self._seek(step, raw_of(state))
         log_step(step, self.mix, self.run)

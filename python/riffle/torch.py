@@ -258,7 +258,8 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
         did; whole steps of them."""
         if num_samples is not None and step is None:
             return self._state_of_samples(num_samples, from_beginning)
-        return self._checkpoints.state(self._step_of_state() if step is None else step)
+        worker = torch.utils.data.get_worker_info()  # a StatefulDataLoader asks it for each item
+        return self._checkpoints.state(self._step_of_state() if step is None else step, often=worker is not None)
 
     def _step_of_state(self) -> int:
         places, worker = self._places, torch.utils.data.get_worker_info()
@@ -298,8 +299,8 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
         return {**state, **({"origin": origin} if origin > 0 else {}), **({"samples": samples} if samples > 0 else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Iteration resumes at the step of the checkpoint. DataError where it is of another mix, of this name as well; a
-        warning where it is of another run."""
+        """Iteration resumes at the step of the checkpoint. DataError if it is of another mix, also one of the same name; a
+        warning if it is of another run."""
         worker = torch.utils.data.get_worker_info()
         if worker is not None and worker.id > 0:
             return  # it reads nothing

@@ -77,6 +77,8 @@ def test_a_state_names_the_schedule_and_the_choices_of_the_last_ledger_record(mi
         assert set(state) == {"mix", "run", "step", "schedule", "choices_step", "choices"} and state["schedule"] == schedule
         assert state["choices_step"] == max(step for step in steps if step <= state["step"])
     assert len({state["choices"] for state in states}) == len(steps)
+    frequent = [reader._checkpoints.state(step, often=True) for step in range(END + 1)]
+    assert {state["choices_step"] for state in frequent} == {0}  # it does not ask again so soon
     assert states[0]["choices"] == 0
 
 
