@@ -58,33 +58,7 @@ read_around(struct looking *l, uint64_t step, struct failure *f)
 	return l->any_before ? read_record(l, &l->after, &l->any_after, f) : FAIL_NONE;
 }
 
-/* ---- the mark of a step ---- */
-
-enum fail_code
-mix_mark_find(struct mix_mark *out, uint64_t *until, bool *any, const char *mix,
-    const struct properties *properties, int timeout_ms, uint64_t step, struct failure *f)
-{
-	struct looking l;
-	enum fail_code code = open_looking(&l, mix, properties, timeout_ms, f);
-
-	*any = false;
-	if (code == FAIL_CONFIG) { /* there is no ledger */
-		close_looking(&l);
-		return FAIL_NONE;
-	}
-	if (code == FAIL_NONE)
-		code = read_around(&l, step, f);
-	if (code == FAIL_NONE && l.any_before) {
-		*any = true;
-		*out = (struct mix_mark){
-		    l.before.schedule, (uint64_t)l.before.step_next, l.before.choices};
-		*until = l.any_after ? (uint64_t)l.after.step_next : out->step + 1;
-	}
-	close_looking(&l);
-	return code;
-}
-
-/* ---- comparing ---- */
+/* ---- drawing steps again ---- */
 
 /* An assembler_quarantined. */
 static void
@@ -118,9 +92,13 @@ assemble_below(struct derivation *d, uint64_t step, int timeout_ms, struct failu
 	return FAIL_NONE;
 }
 
-/* The hash of all choices below `step`, which lies inside the transaction of l->after. */
+/*
+ * The hash of all choices below `step`, which lies inside the transaction of l->after. `reads`:
+ * sequences may be read for it; FAIL_DATA if they would have to be, and may not.
+ */
 static enum fail_code
-derive_choices(const struct looking *l, uint64_t step, uint64_t *choices, struct failure *f)
+derive_choices(
+    const struct looking *l, uint64_t step, bool reads, uint64_t *choices, struct failure *f)
 {
 	bool bad = false;
 	struct derivation d = {
@@ -137,6 +115,8 @@ derive_choices(const struct looking *l, uint64_t step, uint64_t *choices, struct
 	enum derivation_fault ignored;
 	enum fail_code code = derivation_take(&d, &l->after, f);
 
+	if (code == FAIL_NONE && !reads && mixer_plan_needs_tokens(&d.plan.plan))
+		code = fail(f, FAIL_DATA, "the lengths of its sequences are needed");
 	if (code == FAIL_NONE)
 		code = derivation_start(&d, &l->before, &l->after, step, &ignored, f);
 	if (code == FAIL_NONE)
@@ -153,6 +133,40 @@ derive_choices(const struct looking *l, uint64_t step, uint64_t *choices, struct
 		   : fail_within(f, "drawing steps %" PRId64 " to %" PRIu64 " of mix %s again",
 			 l->before.step_next, step, l->mix);
 }
+
+/* ---- the mark of a step ---- */
+
+enum fail_code
+mix_mark_find(struct mix_mark *out, bool *any, const char *mix, const struct properties *properties,
+    int timeout_ms, uint64_t step, struct failure *f)
+{
+	struct failure ignored; /* the record's own hash is good enough */
+	uint64_t choices;
+	struct looking l;
+	enum fail_code code = open_looking(&l, mix, properties, timeout_ms, f);
+
+	*any = false;
+	if (code == FAIL_CONFIG) { /* there is no ledger */
+		close_looking(&l);
+		return FAIL_NONE;
+	}
+	if (code == FAIL_NONE)
+		code = read_around(&l, step, f);
+	if (code == FAIL_NONE && l.any_before) {
+		*any = true;
+		*out = (struct mix_mark){
+		    l.before.schedule, (uint64_t)l.before.step_next, l.before.choices};
+		if (out->step < step && l.any_after &&
+		    derive_choices(&l, step, false, &choices, &ignored) == FAIL_NONE) {
+			out->step = step;
+			out->choices = choices;
+		}
+	}
+	close_looking(&l);
+	return code;
+}
+
+/* ---- comparing ---- */
 
 static const char advice[] = "Create it again with the original configuration and data, or train "
 			     "without the checkpoint, as a new run";
@@ -222,7 +236,7 @@ compare(
 	if ((uint64_t)l->before.step_next < m->step) {
 		if (!l->any_after)
 			return FAIL_NONE;
-		if (derive_choices(l, m->step, &choices, f) != FAIL_NONE)
+		if (derive_choices(l, m->step, true, &choices, f) != FAIL_NONE)
 			return f->code;
 	}
 	*verdict = choices == m->choices ? MIX_MARK_SAME : fail_choices(m, l->mix, choices, f);

@@ -7,16 +7,16 @@
  * schedule hash, and the rolling hash of all choices below a step of the ledger. Both depend on
  * what was chosen alone, not on offsets or on when it was written.
  *
- * The mark of step s is that of the last ledger record at or below s. When a mix is made again, its
- * transactions end at other steps, so its ledger may have no record at that step. Then the choices
- * are derived up to it, as a replay derives them:
+ * The ledger has the hash where a transaction ends, and where that is depends on the clock: a mix
+ * that is made again has its records at other steps. So the choices between the last record and the
+ * step are derived, as a replay derives them, both when the mark is made and when it is compared:
  *
- *     ledger when it was made    0      16      32      48       step 40: the mark is of step 32
- *     ledger when it is loaded   0    12      28      44
- *     compared                               28 --> 32           4 steps are drawn once more
+ *     ledger when it was made    0      16      32      48       step 40: 8 steps are drawn again
+ *     ledger when it is loaded   0    12      28      44         step 40: 12 steps
  *
- * Drawing a step again needs no data, unless weights count tokens and sequences differ in them:
- * then the sequences of one transaction are read from the domain topics.
+ * Drawing a step again needs no data, unless weights count tokens and sequences differ in them.
+ * The mark of such a mix is that of the last record at or below the step, so that a checkpoint
+ * costs no reading. Only the comparison reads the sequences of that one transaction.
  *
  * Thread: any. Each call connects for itself.
  */
@@ -37,11 +37,11 @@ struct mix_mark {
 };
 
 /*
- * The mark of a step. *until: the steps from out->step to below it have the same mark for good.
- * *any: false where the ledger does not exist yet, or has no record at or below the step. `timeout_ms`
+ * The mark of a step: of the last record at or below it, or, if that can be derived without data,
+ * of the step itself. *any: false where the ledger does not exist yet, or has no record at or below the step. `timeout_ms`
  * is the limit of each request.
  */
-enum fail_code mix_mark_find(struct mix_mark *out, uint64_t *until, bool *any, const char *mix,
+enum fail_code mix_mark_find(struct mix_mark *out, bool *any, const char *mix,
     const struct properties *properties, int timeout_ms, uint64_t step, struct failure *f);
 
 enum mix_mark_verdict {

@@ -147,13 +147,13 @@ struct riffle_options {
  *     options.checkpoint = &c;
  */
 struct riffle_checkpoint {
-	size_t size;           /* sizeof of this struct in the caller's program */
-	uint64_t step;         /* comes next */
-	uint64_t schedule;     /* riffle_info.schedule */
-	uint64_t choices_step; /* at or below `step`; 0: `choices` is of no step */
-	uint64_t choices;      /* hash of all choices of the steps below choices_step */
-	uint64_t same_until; /* steps from choices_step to below it have the same two hashes; given
-				  by riffle_find_checkpoint(), and never looked at */
+	size_t size;       /* sizeof of this struct in the caller's program */
+	uint64_t step;     /* comes next */
+	uint64_t schedule; /* riffle_info.schedule */
+	/* At or below `step`: `step` itself, or where weights count tokens that of the last ledger
+	   record; 0: `choices` is of no step. */
+	uint64_t choices_step;
+	uint64_t choices; /* hash of all choices of the steps below choices_step */
 };
 
 /* A stretch of one document in a sequence; it ends where the next begins, the last at `used`. */

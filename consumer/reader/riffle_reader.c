@@ -348,7 +348,7 @@ riffle_find_checkpoint(const struct riffle_options *options, uint64_t step,
 	if (code == FAIL_NONE)
 		code = take_mix(&o, &properties, options, &f);
 	if (code == FAIL_NONE)
-		code = mix_mark_find(&mark, &found.same_until, &any, o.mix, &properties,
+		code = mix_mark_find(&mark, &any, o.mix, &properties,
 		    riffle_timeout_ms(o.open_timeout_ms), step, &f);
 	properties_clear(&properties);
 	if (code != FAIL_NONE)

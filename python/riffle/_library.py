@@ -31,8 +31,7 @@ class Sized(Structure):
 
 
 class Checkpoint(Sized):
-    _fields_ = [("size", c_size_t), ("step", c_uint64), ("schedule", c_uint64), ("choices_step", c_uint64), ("choices", c_uint64),
-                ("same_until", c_uint64)]
+    _fields_ = [("size", c_size_t), ("step", c_uint64), ("schedule", c_uint64), ("choices_step", c_uint64), ("choices", c_uint64)]
 
 
 class Options(Sized):

@@ -63,26 +63,26 @@ class Checkpoints:
                  open_timeout: float):
         self.mix, self.run = mix, run
         self._broker = bootstrap, properties, open_timeout
-        self._known: Optional[Tuple[int, int, Dict[str, int]]] = None  # from this step to below that one
+        self._known: Optional[Tuple[int, Dict[str, int]]] = None  # for which step it was asked last
         self._asks_again = self._asked = 0.0
         self.pending: Optional[Dict[str, Any]] = None  #: a loaded state that the ledger had not come to
 
     def state(self, step: int, often: bool = False) -> Dict[str, Any]:
-        """The state from which `step` comes next. Asks the ledger, once for the steps of a transaction; a broker that does
-        not answer fails no checkpoint. `often`: hashes that are some seconds old, and so of an earlier step, are good enough."""
+        """The state from which `step` comes next. Asks the ledger; a broker that does not answer fails no checkpoint, which
+        then has the hashes of an earlier step, or none. `often`: those of some seconds ago are good enough."""
         now = time.monotonic()
-        fits = self._known is not None and self._known[0] <= step
-        if not (fits and (step < self._known[1] or often and now < self._asked + _OFTEN_S)) and now >= self._asks_again:
+        soon = often and now < self._asked + _OFTEN_S and self._known is not None and self._known[0] <= step
+        if (self._known is None or self._known[0] != step) and not soon and now >= self._asks_again:
             self._asked = now
             self._ask(step)
-        known = self._known[2] if self._known is not None and self._known[0] <= step else {}
+        known = self._known[1] if self._known is not None and self._known[0] <= step else {}
         return {"mix": self.mix, "run": self.run, "step": step, **known}
 
     def _ask(self, step: int) -> None:
         from .reader import ask_of_mix
         bootstrap, properties, open_timeout = self._broker
         try:
-            _, schedule, choices_step, choices, until = ask_of_mix(
+            _, *found = ask_of_mix(
                 lambda options, out, error: c.lib.riffle_find_checkpoint(options, step, out, error),
                 self.mix, bootstrap, properties, open_timeout, c.Checkpoint())
         except StepTimeout:
@@ -92,7 +92,7 @@ class Checkpoints:
             warnings.warn(f"riffle: READ-CHECKPOINT-UNBOUND the ledger of mix {self.mix} cannot be asked for the hash that "
                           f"belongs into the checkpoint of step {step}: {why}", RuntimeWarning, stacklevel=4)
             return
-        self._known = choices_step, until, dict(zip(_MARK, (schedule, choices_step, choices)))
+        self._known = step, dict(zip(_MARK, found))
 
     def step_of(self, state: Mapping[str, Any]) -> int:
         """The step of a state that is loaded. DataError: it is of another mix. If the ledger has not come so far, the state is
