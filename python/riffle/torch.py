@@ -28,7 +28,7 @@ _OTHERS = ("domains", "step", "lr_scale", "phase")
 _PACKED = ("cu_seqlens", "max_seqlen")
 _WANTED = ("attention_mask", "used", "epoch", "keep", "round")  # only where `fields` names them
 _OF_STEP = frozenset(("step", "lr_scale", "phase", "round") + _PACKED)  # fields that are no list of one a sequence
-RESUMES = ("commits", "start", "error")
+_RESUMES = ("commits", "start", "error")
 _UNTRAINED = 16  # steps that are given, before it is said that trained() was not called
 
 Fields = Union[None, str, Sequence[str]]
@@ -199,7 +199,7 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
                  threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
                  uneven: bool = False, padding_side: str = "right", until: Optional[int] = None,
                  resume: Optional[str] = None):
-        if resume is not None and resume not in RESUMES:
+        if resume is not None and resume not in _RESUMES:
             raise UsageError(f"resume is {resume!r}; it must be \"commits\", \"start\" or \"error\"")
         if step is not None and resume in ("commits", "start"):
             raise UsageError(f"step={step} and resume=\"{resume}\" both say where training begins: leave one out")
@@ -234,9 +234,9 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
                 found[0] = self._committed(self._resume != "error")
                 if self._resume == "error" and found[0] > 0:
                     found[0] = UsageError(
-                        f"run {self.run} of mix {self.mix} has committed all steps below {found[0]}, no checkpoint was loaded, "
-                        "and resume=\"error\" forbids to begin anyway: call load_state_dict(), name another run, or give "
-                        "resume=\"commits\" or resume=\"start\"")
+                        f"run {self.run} of mix {self.mix} has committed all steps below {found[0]}, and no checkpoint was loaded "
+                        "(resume=\"error\"): call load_state_dict(), name another run, or give resume=\"commits\" or "
+                        "resume=\"start\"")
             except Exception as why:  # not needed where a checkpoint is loaded
                 found[0] = why
         if self._is_distributed():
@@ -254,8 +254,8 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
     def state_dict(self, num_samples: Optional[int] = None, from_beginning: bool = True, *,
                    step: Optional[int] = None) -> Dict[str, Any]:
         """{"mix", "run", "step", ...} (riffle.checkpoint). `step`: the number of steps that are trained, where the caller
-        counts them. num_samples (as Composer asks): the sequences that are trained over all ranks, since the run began, or since this process
-        did; whole steps of them."""
+        counts them. num_samples (as Composer asks): the sequences that are trained over all ranks, since the run began, or
+        since this process did; whole steps of them."""
         if num_samples is not None and step is None:
             return self._state_of_samples(num_samples, from_beginning)
         worker = torch.utils.data.get_worker_info()  # a StatefulDataLoader asks it for each item

@@ -70,7 +70,7 @@ def test_a_training_begins_where_resume_says_and_warns_if_nobody_chose(trained, 
 def test_error_is_for_a_run_that_has_commits_and_no_checkpoint(trained, package, kind):
     data = trained(kind, resume="error")
     for call in (lambda: first(data), data.state_dict):
-        with pytest.raises(package.riffle.UsageError, match="has committed all steps below 5, no checkpoint was loaded"):
+        with pytest.raises(package.riffle.UsageError, match="has committed all steps below 5, and no checkpoint was loaded"):
             call()
     data.load_state_dict(trained.state)
     assert first(data) == 3
