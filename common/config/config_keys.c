@@ -123,7 +123,8 @@ const struct config_key config_keys[] = {
 	.help = "in place of files for the test set: a shell command, as `exec`"},
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec), .recipe = true,
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
-		" the folder of this file"},
+		" the folder of this file. It fails if any program of a pipe fails; a pipe needs"
+		" bash"},
     {CONFIG_DOMAIN_PREFIX "exec_name", CONFIG_NAME, AT_DOMAIN(exec_name), .recipe = true,
 	.help = "what records call the program of `exec`; without it the name of the domain, of"
 		" domains that share one input the first of their names. Records hold"
