@@ -263,8 +263,8 @@ def with_data(tmp_path, small_tokenizer):
                                              "nested.jsonl; the first has: tokens"),
     ("{train: labels.jsonl, tokens: jsonl}", "domains.code.train: none of the first 1 records of labels.jsonl can be read; "
                                              "the first: unknown field `labels`: a record of tokens has tokens, no_loss, keep and eos"),
-    ("{train: short.bin, tokens: megatron}", "domains.code.train: short.idx: document 1 of 2 has a sequence that does not lie in "
-                                             "the file"),
+    ("{train: short.bin, tokens: megatron}", "domains.code.train: short.idx: its sequences have 6 tokens, and short.bin has 5 of "
+                                             "2 bytes: the index is not of this file; make both again"),
     ("{train: empty.jsonl, text: content}", "domains.code.train: its files have no record: they are empty"),
     ("{train: [a.jsonl, b.txt], valid: ./a.jsonl, text: content}",
      "domains.code.valid: a.jsonl is a file of train, too: its documents would be trained on and held out. Take it out of one"),
