@@ -103,7 +103,8 @@ const struct config_key config_keys[] = {
 	.help =
 	    "a folder, each of whose sub-folders (but hidden ones) is a domain of that name; its"
 	    " `train` is the `.jsonl`, `.json` and `.txt` files in it, plain, gzip or zstd, at"
-	    " least one where the domain is not live. Other keys of such a domain, and a `train` or"
+	    " least one where the domain is not live; `riffle config --check` and `riffle produce`"
+	    " name what they do not read there. Other keys of such a domain, and a `train` or"
 	    " `exec` instead of its files, are under `domains`, which may have further domains. "
 	    "Relative to the folder of this file"},
     {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train), .recipe = true,

@@ -897,6 +897,19 @@ def test_what_is_wrong_is_said_in_one_sentence(corpus, vocab):
     assert missing.returncode in (1, 2) and "none.tiktoken" in missing.stderr
 
 
+def test_what_domains_from_leaves_out_is_named_for_the_domains_that_are_produced(corpus):
+    for domain in ("a", "b"):
+        (corpus.folder / "data" / domain).mkdir(parents=True)
+        for name in ("a.jsonl", "b.ndjson"):
+            (corpus.folder / "data" / domain / name).write_text(lines(["words " * 60]))
+    corpus.config.update(domains_from="data", domains={"c": {"exec": "cat data/a/a.jsonl"}})
+    corpus.create()
+    for words, named in ((["a"], "a"), (["c"], ""), ([], "ab")):
+        said = corpus.produce(*words).stderr
+        assert re.findall(r"CONFIG-LEFT-OUT domain=(\w) path=\S+/data/\w/b.ndjson is not read", said) == list(named), said
+    assert corpus.read("a")[1]["documents"] == 1
+
+
 def test_an_unreachable_broker_is_said_in_one_sentence(corpus):
     (corpus.folder / "a.jsonl").write_text(lines(["one"]))
     corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}

@@ -303,6 +303,50 @@ def test_check_finds_files_that_two_domains_take(riffle, with_data, one, two, sa
     assert done.stderr.startswith(f"riffle config: {path}:{says}") if says else done.returncode == 0, done.stderr
 
 
+def left_out(stderr):
+    return [line.partition(" warning ")[2] for line in stderr.splitlines() if "CONFIG-LEFT-OUT" in line]
+
+
+def test_check_names_what_domains_from_does_not_read(riffle, with_data, tmp_path):
+    """With the reasons that `config --init` gives; files of a token file's index are not named by themselves."""
+    path = with_data("{exec: cat b}")
+    for name in ("web/2024/x.jsonl", "web/a.jsonl", "web/b.ndjson", "web/c.jsonl.zstd", "web/d.parquet", "web/e.npy",
+                 "web/f.ndjson", "web/tokenizer.model", "web/x.tiktoken", "prose/a.txt", ".git/x", "README"):
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_text('{"text": "x"}\n')
+    for name in ("short.bin", "short.idx"):
+        (tmp_path / name).rename(tmp_path / "data/web" / name)
+    (tmp_path / "data/web/f.ndjson").write_text("")
+    path.write_text(path.read_text() + "domains_from: data\n")
+    done = riffle("config", "--check", "-c", path)
+    web = f"config: CONFIG-LEFT-OUT domain=web path={tmp_path}/data/web/"
+    assert left_out(done.stderr) == [
+        f"{web}2024 is not read: a folder: not entered",
+        f"{web}b.ndjson is not read: domains_from takes .jsonl, .json and .txt, plain, .gz or .zst",
+        f"{web}c.jsonl.zstd is not read: no kind of file that riffle knows by its name",
+        f"{web}d.parquet is not read: Parquet: `exec: riffle-source FILE` reads it",
+        f"{web}e.npy is not read: tokens without a header: a domain with `tokens: npy` needs `token_bytes`",
+        f"{web}f.ndjson is not read: it is empty",
+        f"{web}short.bin is not read: tokens: a domain with `tokens` and `train` reads it",
+        f"{web}tokenizer.model is not read: no kind of file that riffle knows by its name",
+        f"{web}x.tiktoken is not read: a tokenizer"]
+    assert left_out(riffle("config", "--check", "--no-inputs", "-c", path).stderr) == []
+
+
+@pytest.mark.parametrize("n, shown", [(10, 10), (11, 9)])
+def test_check_names_so_many_of_what_a_domain_leaves_out(riffle, with_data, tmp_path, n, shown):
+    path = with_data("{exec: cat b}")
+    (tmp_path / "data/web").mkdir(parents=True)
+    (tmp_path / "data/web/a.jsonl").write_text('{"text": "x"}\n')
+    for i in range(n):
+        (tmp_path / f"data/web/{i:02}.bz2").touch()
+    path.write_text(path.read_text() + "domains_from: data\n")
+    said = left_out(riffle("config", "--check", "-c", path).stderr)
+    assert len(said) == min(n, 10)
+    assert [f"{i:02}.bz2 " in line for i, line in enumerate(said)] == [i < shown for i in range(10)]
+    assert ("domain=web and 2 more are not read" in said[-1]) == (n > 10)
+
+
 @pytest.mark.parametrize("split, says", [("99,1,0", ""), ("949,50,1", ""), ("1,0,0", ""), ("99,1,1", ": split 99,1,1 is parts of 101: "
                                          "98.02 % of the documents are train, 0.99 % valid, 0.99 % test\n")])
 def test_check_shows_parts_of_a_split_that_are_no_percents(riffle, with_data, split, says):
