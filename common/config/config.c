@@ -619,6 +619,7 @@ domain_clear(struct config_domain *d)
 	free(d->prompt);
 	free(d->response);
 	list_clear(&d->keep);
+	list_clear(&d->left_out);
 }
 
 static void

@@ -49,8 +49,9 @@
 #include "common/schedule/schedule.h"
 
 enum {
-	CONFIG_LIST_MAX = 1 << 16,           /* paths of one list */
-	CONFIG_FIELDS_MAX = 64,              /* of `keep` */
+	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
+	CONFIG_FIELDS_MAX = 64,    /* of `keep` */
+	CONFIG_LEFT_OUT_MAX = 1000,
 	CONFIG_WEIGHTS_BYTES_MAX = 16 << 20, /* of a file of weights */
 };
 
@@ -109,6 +110,10 @@ struct config_domain {
 	char *prompt, *response;
 	struct config_list keep; /* packing none: dotted paths of fields whose bytes go along */
 	int line;                /* of the domain in the file, from 1 */
+	/* In its folder of domains_from, what `train` does not match: paths for open(), sorted, at
+	 * most CONFIG_LEFT_OUT_MAX of left_out_n. */
+	struct config_list left_out;
+	size_t left_out_n;
 };
 
 struct config_phase {

@@ -109,7 +109,8 @@ const struct config_key config_keys[] = {
 	.help =
 	    "a folder, each of whose sub-folders (but hidden ones) is a domain of that name; its"
 	    " `train` is the `.jsonl`, `.json` and `.txt` files in it, plain, gzip or zstd, at"
-	    " least one where the domain is not live. Other keys of such a domain, and a `train` or"
+	    " least one where the domain is not live; `riffle config --check` and `riffle produce`"
+	    " name what they do not read there. Other keys of such a domain, and a `train` or"
 	    " `exec` instead of its files, are under `domains`, which may have further domains. "
 	    "Relative to the folder of this file"},
     {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train), .recipe = true,
@@ -137,7 +138,8 @@ const struct config_key config_keys[] = {
 	    " the list, and the domain cannot be live"},
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec), .recipe = true,
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
-		" the folder of this file"},
+		" the folder of this file. It fails if any program of a pipe fails; a pipe needs"
+		" bash"},
     {CONFIG_DOMAIN_PREFIX "exec_name", CONFIG_NAME, AT_DOMAIN(exec_name), .recipe = true,
 	.help = "what records call the program of `exec`; without it the name of the domain, of"
 		" domains that share one input the first of their names. Records hold"

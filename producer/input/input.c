@@ -412,7 +412,7 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	if (from != NULL && from->file != NULL && !same_program(from->file, o->exec, hash))
 		return fail(f, FAIL_CONFIG,
 		    "exec:%s: the last run read another command than that of now (hash %016" PRIx64
-		    "): put the former one back, or start a new corpus",
+		    "): put the former one back, or " RESTART,
 		    o->exec_name, hash);
 	if (stream_open_program(&in->stream, &p, f) != FAIL_NONE)
 		return f->code;

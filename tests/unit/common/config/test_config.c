@@ -339,7 +339,8 @@ test_a_value_of_the_wrong_shape_is_refused(void **unused)
 		"11: mix.global_batch: has no value (sequences of one step, B, over all ranks)"},
 	    {6, "    exec: ''",
 		"6: domains.web.exec: is empty (instead of `train`: a shell command that prints "
-		"JSONL, the same each time, run in the folder of this file)"},
+		"JSONL, the same each time, run in the folder of this file. It fails if any "
+		"program of a pipe fails; a pipe needs bash)"},
 	};
 
 	(void)unused;
