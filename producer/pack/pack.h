@@ -21,8 +21,7 @@
  *             is left. S = 3, documents [1 2 0] [3 4 5 0]:  1 2 0 3 | 3 4 5 0.
  *   none      One document a sequence, padded with eos. A longer one is split into pieces of S+1 of
  *             which the last is padded, or truncated to the first S+1.
- *             S = 3, documents [1 2 0] [3 4 5 6 0]:  1 2 0 (0) | 3 4 5 6 | 0 (0 0 0). The last
- *             sequence has no target: with skip_no_target it is not made.
+ *             S = 3, documents [1 2 0] [3 4 5 6 0]:  1 2 0 (0) | 3 4 5 6 | 0 (0 0 0).
  *   best fit  A window of PACK_WINDOW documents: a longer one gives its full pieces of S+1 at once;
  *             what is left of it, and the shorter ones whole, share sequences by best-fit
  *             decreasing (bins.h), padded with eos. The window ends early where what it holds
@@ -70,8 +69,7 @@ struct pack_options {
 	enum sequence_packing packing;
 	bool truncate; /* not concat: of a document only the first S+1 tokens are taken */
 	uint32_t sequence_length;
-	uint32_t eos;        /* what padding is made of */
-	bool skip_no_target; /* none: pieces of a document at which no loss is taken are dropped */
+	uint32_t eos; /* what padding is made of */
 };
 
 /* Where a document stands in its input; `file` is borrowed and outlives the packer. */
@@ -87,7 +85,6 @@ struct pack_place {
 struct pack_document {
 	struct pack_place place;
 	uint64_t n;          /* its tokens, eos included: at least 1 */
-	bool prompt;         /* no piece of it is dropped, though none has a target */
 	const uint8_t *keep; /* [keep_n]: what the user keeps of it; goes into its spans; copied */
 	size_t keep_n;
 };
@@ -113,8 +110,7 @@ struct pack_sequence {
 	 */
 	struct pack_place place;
 	uint64_t offset, window;
-	/* Tokens of its documents that truncating took, and of pieces dropped before it. */
-	uint64_t dropped;
+	uint64_t dropped; /* tokens that truncating took from its documents */
 };
 
 /*

@@ -17,8 +17,7 @@ struct none {
 	size_t keep_room;
 	struct pack_tokens tokens; /* [head, n) are of it and in no sequence yet */
 	size_t head;
-	uint64_t offset;  /* in the document of token[head] */
-	uint64_t dropped; /* tokens of pieces without a target, which no sequence has counted yet */
+	uint64_t offset; /* in the document of token[head] */
 };
 
 static void
@@ -83,47 +82,29 @@ none_finish(struct pack *p)
 	(void)p; /* a document that has ended is out */
 }
 
-/* Whether the piece becomes a sequence. A prompt has no target, and all of it is kept. */
-static bool
-is_packed(const struct none *n, const struct pack_piece *piece)
-{
-	const struct pack_options *o = &n->base.o;
-
-	return !o->skip_no_target || n->document.prompt ||
-	       pack_has_target(o, piece->token, piece->n);
-}
-
 static enum fail_code
 none_next(struct pack *p, struct pack_sequence **out, bool *there, struct failure *f)
 {
 	struct none *n = (struct none *)p;
 	const struct pack_document *d = &n->document;
-	const size_t count = (size_t)p->o.sequence_length + 1;
-	const uint64_t taken = pack_taken(&p->o, d->n);
-	bool packed = false;
+	size_t count = (size_t)p->o.sequence_length + 1, have = n->tokens.n - n->head;
+	uint64_t taken = pack_taken(&p->o, d->n);
+	struct pack_piece piece = {.place = &d->place,
+	    .offset = n->offset,
+	    .keep = d->keep,
+	    .keep_n = d->keep_n,
+	    .token = n->tokens.token + n->head,
+	    .n = (uint32_t)(have < count ? have : count)};
 
-	while (!packed) {
-		size_t have = n->tokens.n - n->head;
-		struct pack_piece piece = {.place = &d->place,
-		    .offset = n->offset,
-		    .keep = d->keep,
-		    .keep_n = d->keep_n,
-		    .token = n->tokens.token + n->head,
-		    .n = (uint32_t)(have < count ? have : count)};
-
-		/* A full piece, or the end of the document. */
-		*there = have >= count || (have > 0 && n->offset + have == taken);
-		if (!*there)
-			return FAIL_NONE;
-		packed = is_packed(n, &piece);
-		if (packed && pack_build(out, &p->o, &piece, 1, f) != FAIL_NONE)
-			return f->code;
-		n->dropped += (packed ? 0 : piece.n) + (n->offset == 0 ? d->n - taken : 0);
-		n->head += piece.n;
-		n->offset += piece.n;
-	}
-	(*out)->dropped = n->dropped;
-	n->dropped = 0;
+	/* A full piece, or the end of the document. */
+	*there = have >= count || (have > 0 && n->offset + have == taken);
+	if (!*there)
+		return FAIL_NONE;
+	if (pack_build(out, &p->o, &piece, 1, f) != FAIL_NONE)
+		return f->code;
+	(*out)->dropped = n->offset == 0 ? d->n - taken : 0;
+	n->head += piece.n;
+	n->offset += piece.n;
 	return FAIL_NONE;
 }
 
@@ -133,7 +114,7 @@ none_left(const struct pack *p, bool any_sequence)
 	const struct none *n = (const struct none *)p;
 
 	(void)any_sequence;
-	return n->tokens.n - n->head + n->dropped;
+	return n->tokens.n - n->head;
 }
 
 static const struct pack_method method = {none_add, none_finish, none_next, none_left, none_close};

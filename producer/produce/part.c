@@ -432,9 +432,9 @@ worker_domain_of(const struct part *s, const struct config_domain *d, size_t i)
 	    .pack = {.packing = d->packing,
 		.truncate = single && d->over_long == CONFIG_LONG_TRUNCATE,
 		.sequence_length = s->config->sequence_length,
-		.eos = tokenizer_eos(s->o->tokenizer),
-		.skip_no_target = part_outputs_skip_no_target(s->outputs, i)},
+		.eos = tokenizer_eos(s->o->tokenizer)},
 	    .reject_long = single && d->over_long == CONFIG_LONG_REJECT,
+	    .skip_no_target = part_outputs_skip_no_target(s->outputs, i),
 	};
 }
 
@@ -593,7 +593,6 @@ add_document(
 		.byte = record->byte,
 		.line = record->line},
 	    .n = d->n,
-	    .prompt = d->prompt,
 	    .keep = d->keep_n == 0 ? NULL : j->keep.bytes + d->keep_first,
 	    .keep_n = d->keep_n,
 	};

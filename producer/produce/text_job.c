@@ -107,12 +107,11 @@ count_tokens(
 	if (domain->reject_long && d->n > (size_t)j->context->sequence_length + 1)
 		return reject_long(j, d, f);
 	d->verdict = TEXT_JOB_DOCUMENT;
-	if (!domain->pack.skip_no_target)
+	if (!domain->skip_no_target)
 		return FAIL_NONE;
 	if (own_n == 0)
 		return leave_out(j, d, "no target: the document has no token of its own", f);
-	d->prompt = no_eos && is_masked(id, d->n);
-	if (d->prompt || pack_has_target(&domain->pack, id, d->n))
+	if (pack_has_target(&domain->pack, id, d->n) || (no_eos && is_masked(id, d->n)))
 		return FAIL_NONE;
 	return leave_out(j, d, "no target: no loss is taken at any of the document's tokens", f);
 }

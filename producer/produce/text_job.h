@@ -36,7 +36,6 @@ struct text_job_document {
 	size_t domain;   /* index among the router's domains */
 	uint64_t hash;   /* by which it is split; 0: nothing depends on it */
 	bool garbled;    /* as the router says */
-	bool prompt;     /* a record of tokens without a target that is kept */
 	size_t first, n; /* its tokens in the job's buffer; a prompt's have PACK_NO_LOSS */
 	size_t keep_first, keep_n; /* in the job's `keep` */
 	char *reason;              /* TEXT_JOB_REJECT, TEXT_JOB_NO_TARGET; owned */

@@ -24,7 +24,8 @@
 /* What becomes of a domain's documents. */
 struct worker_domain {
 	struct pack_options pack;
-	bool reject_long; /* documents of more than S+1 tokens are rejects */
+	bool reject_long;    /* documents of more than S+1 tokens are rejects */
+	bool skip_no_target; /* documents without a target are left out */
 };
 
 /* Constant while a part runs. */

@@ -57,16 +57,14 @@ def sequence(pieces):
     return {"tokens": flat + [EOS] * pad, "used": len(flat), "no_loss": ranges(mask + [True] * pad), "spans": spans}
 
 
-def pack_none(documents, over_long="split", skip=True):
-    """documents: (index, tokens, prompt). With `skip`, pieces without a target become no sequence."""
+def pack_none(documents, over_long="split"):
+    """documents: (index, tokens, prompt)."""
     found = []
     for index, all_tokens, prompt in documents:
         for at in range(0, len(all_tokens), COUNT):
             if at and over_long != "split" or over_long == "reject" and len(all_tokens) > COUNT:
                 break
-            part = all_tokens[at:at + COUNT]
-            if not skip or len(part) > max(prompt - at, 1):
-                found.append(sequence([(index, at, part, prompt - at)]))
+            found.append(sequence([(index, at, all_tokens[at:at + COUNT], prompt - at)]))
     return found
 
 
@@ -135,9 +133,7 @@ def test_none_makes_a_sequence_of_each_document_and_says_where_its_prompt_is(cor
     long = [len(t) for _, t, _ in documents if len(t) > COUNT]
     assert len(long) > 20
     rejects = len(long) if over_long == "reject" else 0
-    all_tokens = sum(len(t) for _, t, _ in documents) - (sum(long) if rejects else 0)
-    dropped = all_tokens - sum(s["payload"]["used"] for s in sequences)
-    assert (dropped > 0) == (over_long != "reject")
+    dropped = sum(long) - COUNT * len(long) if over_long == "truncate" else 0
     check_totals(sequences, end, 300 - len(cut) - rejects, dropped, rejects)
     targets = sum(s["payload"]["used"] - 1 for s in sequences)
     assert f"partition=0 sequences={len(sequences)} tokens={targets} " in said
@@ -158,7 +154,7 @@ def test_a_prompt_alone_has_no_targets(corpus, encoding):
     corpus.create().produce()
     documents = [(i, *encode(encoding, r, response=False)) for i, r in enumerate(found)]
     sequences, _ = corpus.read("a")
-    assert seen(sequences) == pack_none(documents, skip=False)
+    assert seen(sequences) == pack_none(documents)
     assert all(s["payload"]["no_loss"] == [{"start": 0, "end": COUNT}] for s in sequences)
 
 
@@ -341,8 +337,7 @@ def test_append_begins_a_window_of_its_own(corpus, encoding):
         everything = [v for v in dict.fromkeys(corpus.values(domain)) if v[2:10] != END]
         assert seen(decode(v) for v in everything) == packed(documents[:300]) + packed(documents[300:])
         end = decode(corpus.values(domain)[-1])
-        used = sum(s["payload"]["used"] for s in map(decode, everything))
-        assert (end["tokens"], end["dropped"]) == (used, sum(len(t) for _, t, _ in documents) - used)
+        assert (end["tokens"], end["dropped"]) == (sum(len(t) for _, t, _ in documents), 0)
 
 
 # ---- the trainer ----

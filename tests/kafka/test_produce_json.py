@@ -68,7 +68,7 @@ def test_a_domain_has_the_ids_of_its_tokenizer_json(tmp_path, bootstrap, vocab, 
     content["post_processor"]["pair"] = [{"Sequence": {"id": i, "type_id": 0}} for i in "AB"]
     oracle = tokenizers.Tokenizer.from_str(json.dumps(content))
     expected = []
-    for text in TEXTS:
+    for text in filter(None, TEXTS):  # the empty one is left out, even if a BOS is added to it
         ids = oracle.encode(text, add_special_tokens=add_special).ids
         expected += ids + [oracle.token_to_id("<eod>")]
 

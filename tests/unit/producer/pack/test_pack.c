@@ -67,13 +67,6 @@ make_corpus(struct corpus *c)
 	}
 }
 
-/* Every fifth document is one, whatever its tokens are. */
-static bool
-is_prompt(size_t document)
-{
-	return document % 5 == 0;
-}
-
 /* ---- what must come out ---- */
 
 static struct expected *
@@ -112,35 +105,19 @@ expect_concat(struct corpus *c, size_t length)
 	}
 }
 
-static bool
-has_target(const struct text *t, size_t from, size_t n)
-{
-	for (size_t i = 1; i < n; i++)
-		if ((t->token[from + i] & PACK_NO_LOSS) == 0)
-			return true;
-	return false;
-}
-
 static void
-expect_none(struct corpus *c, size_t length, bool truncate, bool skip)
+expect_none(struct corpus *c, size_t length, bool truncate)
 {
 	for (size_t d = 0; d < DOCUMENTS; d++) {
 		size_t n = c->document[d].n;
 
 		for (size_t i = 0; i < n && !(truncate && i > 0); i += length + 1) {
+			struct expected *e = new_expected(c, d);
 			size_t some = n - i < length + 1 ? n - i : length + 1;
-			struct expected *e;
 
-			c->left += truncate ? n - some : 0;
-			if (skip && !is_prompt(d) && !has_target(&c->document[d], i, some)) {
-				c->left += some;
-				continue;
-			}
-			e = new_expected(c, d);
 			e->part[e->parts_n++] = (struct part){d, i, some};
 			e->offset = i + some - 1;
-			e->dropped = c->left;
-			c->left = 0;
+			e->dropped = truncate ? n - some : 0;
 		}
 	}
 }
@@ -228,9 +205,7 @@ expect(struct corpus *c, const struct pack_options *o)
 	c->sequences_n = c->left = 0;
 	switch (o->packing) {
 	case SEQUENCE_CONCAT: expect_concat(c, o->sequence_length); return;
-	case SEQUENCE_NONE:
-		expect_none(c, o->sequence_length, o->truncate, o->skip_no_target);
-		return;
+	case SEQUENCE_NONE: expect_none(c, o->sequence_length, o->truncate); return;
 	case SEQUENCE_BEST_FIT: expect_best_fit(c, o->sequence_length); return;
 	}
 	abort(); /* unreachable */
@@ -258,7 +233,6 @@ document_of(const struct corpus *c, size_t d)
 					  .documents = d + 1,
 					  .rejects = d / 2},
 	    .n = t->n,
-	    .prompt = is_prompt(d),
 	    .keep = t->keep,
 	    .keep_n = t->keep_n};
 }
@@ -405,14 +379,12 @@ resume_after(const struct corpus *c, const struct pack_options *o, size_t j)
 
 static const struct {
 	enum sequence_packing packing;
-	bool truncate, skip;
+	bool truncate;
 } ways[] = {
-    {SEQUENCE_CONCAT, false, false},
-    {SEQUENCE_NONE, false, false},
-    {SEQUENCE_NONE, false, true},
-    {SEQUENCE_NONE, true, false},
-    {SEQUENCE_NONE, true, true},
-    {SEQUENCE_BEST_FIT, false, false},
+    {SEQUENCE_CONCAT, false},
+    {SEQUENCE_NONE, false},
+    {SEQUENCE_NONE, true},
+    {SEQUENCE_BEST_FIT, false},
 };
 
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
@@ -428,8 +400,8 @@ test_sequences_are_those_of_the_simple_packers(void **unused)
 		make_corpus(&c);
 		for (size_t length = 1; length < 60; length += 1 + random_below(7))
 			for (size_t w = 0; w < WAYS; w++) {
-				struct pack_options o = {ways[w].packing, ways[w].truncate,
-				    (uint32_t)length, EOS, ways[w].skip};
+				struct pack_options o = {
+				    ways[w].packing, ways[w].truncate, (uint32_t)length, EOS};
 
 				expect(&c, &o);
 				pack_from(&c, &o, 0, 0, 0, 0);
@@ -447,7 +419,7 @@ test_a_resume_after_any_sequence_gives_the_sequences_that_follow(void **unused)
 	for (int round = 0; round < 4; round++)
 		for (size_t w = 0; w < WAYS; w++) {
 			struct pack_options o = {ways[w].packing, ways[w].truncate,
-			    (uint32_t)(1 + random_below(30)), EOS, ways[w].skip};
+			    (uint32_t)(1 + random_below(30)), EOS};
 
 			make_corpus(&c);
 			expect(&c, &o);
@@ -490,7 +462,7 @@ drain(struct feed *d)
 static void
 open_feed(struct feed *d, enum sequence_packing packing, bool truncate, uint32_t length)
 {
-	struct pack_options o = {packing, truncate, length, EOS, false};
+	struct pack_options o = {packing, truncate, length, EOS};
 	struct failure f;
 
 	*d = (struct feed){0};
