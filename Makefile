@@ -141,7 +141,7 @@ $B/librdkafka_sim.a: $(SIMULATED)
 # Waits of the producer's threads are without time-outs in it, so that a seed decides everything.
 COMMA    := ,
 SIM_WRAP := $(addprefix -Wl$(COMMA)--wrap=,pool_take chunk_queue_take pthread_create pthread_join pthread_detach)
-SIM_OBJECTS := $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker checker_free actors world world_kinds orders seams prefetch_now pool_now owner_now)
+SIM_OBJECTS := $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker checker_free checker_inbox actors readers inbox world world_kinds orders seams prefetch_now pool_now owner_now chunk_queue_now holder_now)
 $B/sim: $(SIM_OBJECTS) $B/librdkafka_sim.a $B/core.a
 	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka %/librdkafka.a,$(LIBS))
 
@@ -167,7 +167,7 @@ unit: deps-unit  ## every unit test, and a short simulation; needs no broker. T=
 SEEDS ?= 10000
 sim:  ## riffle on a Kafka in memory under SEEDS (10000) seeds of faults; SEED=n replays one
 	@$(PARALLEL) $B/sim
-	@$B/sim $(if $(LOST),--lost) $(if $(SHARED),--shared) $(if $(DERIVED),--derived) $(if $(SEED),--seed $(SEED) $(if $(WITHOUT),--without $(WITHOUT)),--seeds $(SEEDS))
+	@$B/sim $(if $(LOST),--lost) $(if $(SHARED),--shared) $(if $(DERIVED),--derived) $(if $(LIVE),--live) $(if $(READERS),--readers) $(if $(SEED),--seed $(SEED) $(if $(WITHOUT),--without $(WITHOUT)),--seeds $(SEEDS))
 
 sim-long:
 	@$(MAKE) --no-print-directory sim SEEDS=1000000
