@@ -334,10 +334,15 @@ comes_too_late(size_t i)
 	return says(i, "no step follows, and the changed configuration is not accepted");
 }
 
-/* Of live inputs: whose turn it is not, and who is overtaken. Nothing else passes by itself. */
+/*
+ * Of live inputs: whose turn it is not, and who is overtaken; and who still takes for live what was
+ * closed before anything was published. Nothing else passes by itself.
+ */
 static bool
-may_produce_fail(size_t i, enum fail_code code)
+may_produce_fail(const struct run *r, size_t i, enum fail_code code)
 {
+	if (code == FAIL_CONFIG && world_told()->closed && world_told()->late[i])
+		return says(i, "was begun with `live: false`") && !checker_ordered(r->w);
 	return code == FAIL_FENCED || (code == FAIL_DATA && says(i, "another producer writes here"));
 }
 
@@ -365,7 +370,7 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || (mixer && comes_too_late(i)))
 		return true;
 	if (is_inbox(r) && producer)
-		return may_produce_fail(i, code);
+		return may_produce_fail(r, i, code);
 	if (is_reader(i))
 		return may_read_fail(r, i);
 	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
