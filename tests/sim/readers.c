@@ -14,7 +14,7 @@
 #include "consumer/status/status_query.h"
 #include "tests/sim/world.h"
 
-enum { ASK_MS = 15000, AGAIN_MS = 5000 };
+enum { ASK_MS = 15000, AGAIN_MS = 5000, SAMPLES = 64 /* as status_query.c keeps */ };
 
 static struct stop never;
 
@@ -208,6 +208,22 @@ check_length(const struct status *st, const struct world_log *l, const struct le
 	return FAIL_NONE;
 }
 
+/* Rates are made of the records before the last one, and of as many as a minute has at most. */
+static enum fail_code
+check_samples(const struct status *st, struct failure *f)
+{
+	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
+	int64_t from = st->ledger_offset - 2 * (SAMPLES - 1);
+	size_t n = 0;
+
+	for (int64_t i = from < p->log_start ? p->log_start : from; i <= st->ledger_offset; i++)
+		n += p->record[i].fate == CLUSTER_COMMITTED;
+	if (st->samples_n < n)
+		return LESS(f, "%zu records of the ledger are there for rates, and its status has %zu",
+		    n, st->samples_n);
+	return FAIL_NONE;
+}
+
 /* The status is that of a ledger record, not of one before the last one of then. */
 static enum fail_code
 check_ledger(const struct status *st, const struct seen *before, struct failure *f)
@@ -234,7 +250,7 @@ check_ledger(const struct status *st, const struct seen *before, struct failure 
 	differs = ledger_compare(&st->ledger, &l, NULL, &d);
 	ledger_clear(&l);
 	if (!differs)
-		return FAIL_NONE;
+		return check_samples(st, f);
 	return fail(f, FAIL_DATA, "the status of ledger offset %" PRId64 " has another %s",
 	    st->ledger_offset, d.path);
 }
