@@ -142,21 +142,6 @@ drop_stale(struct part *s, const char *folder, bool live)
 
 /* ---- files of a live input that are lost ---- */
 
-/* The portion from which on a run reads; order.n: none of those that are there. */
-static size_t
-first_portion(const struct part *s, const struct input_position *from, bool from_start)
-{
-	size_t k;
-
-	if (from_start)
-		return 0;
-	if (from->ended)
-		return from->files < s->order.n ? (size_t)from->files : s->order.n;
-	k = from->file == NULL ? LIVE_ORDER_NONE
-			       : live_order_find(&s->order, from->file, from->byte);
-	return k == LIVE_ORDER_NONE ? s->order.n : k; /* the reader fails there */
-}
-
 static enum fail_code
 give_up_file(struct part *s, size_t file, struct failure *f)
 {
@@ -245,11 +230,7 @@ mark_outputs(struct part *s, struct failure *f)
 		if (r->state == RESUME_PARTIAL) {
 			size_t k = live_order_find(&s->order, r->file, r->byte);
 
-			if (k == LIVE_ORDER_NONE)
-				return fail(f, FAIL_DATA,
-				    "topic %s: ended at byte %" PRIu64
-				    " of file %s, which the topic of arrivals does not have",
-				    part_outputs_topic(s->outputs, i), r->byte, r->file);
+			assert(k != LIVE_ORDER_NONE); /* find_places() */
 			m = (struct record_mark){k, r->byte, r->document};
 			if (live_order_is_lost(&s->order, k)) {
 				m = (struct record_mark){k + 1, 0, r->document + 1};
@@ -299,6 +280,34 @@ check_begun(const struct part *s, struct failure *f)
 }
 
 /*
+ * Finds the portion at which a run from `from` begins, in *portion. The order must also have the
+ * place at which each output ended: else it is not all of the order, or that of another input. To
+ * take the input over after such an order would make the rest void, for every later run.
+ */
+static enum fail_code
+find_places(const struct part *s, const struct input_position *from, bool from_start,
+    size_t *portion, struct failure *f)
+{
+	size_t n;
+	const struct resume *resume = part_outputs_resume(s->outputs, &n);
+
+	*portion = 0;
+	if (!from_start && input_live_start(&s->order, from, portion, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < n; i++) {
+		const struct resume *r = &resume[i];
+
+		if (r->state == RESUME_PARTIAL && part_outputs_topic(s->outputs, i)[0] != '\0' &&
+		    live_order_find(&s->order, r->file, r->byte) == LIVE_ORDER_NONE)
+			return fail(f, FAIL_DATA,
+			    "topic %s: ended at byte %" PRIu64
+			    " of file %s, which the topic of arrivals does not have",
+			    part_outputs_topic(s->outputs, i), r->byte, r->file);
+	}
+	return FAIL_NONE;
+}
+
+/*
  * Decides whether the input is read by an order, and by which.
  *
  *     domain      order in the log    then
@@ -308,8 +317,9 @@ check_begun(const struct part *s, struct failure *f)
  *     not live    there               it was live once: by the order, for ever, then what has come
  *                                     since, and its End. Nothing published: the order is void
  *
- * Reads the order, takes the input over, and fills what of *o, and *live, follows. FAIL_CONFIG: a
- * partition was begun without an order.
+ * Reads the order and finds the places in it. Only then takes the input over, and fills what of *o,
+ * and *live, follows. FAIL_CONFIG: a partition was begun without an order. FAIL_DATA: the order does
+ * not have a place.
  */
 static enum fail_code
 open_live(struct part *s, input_name *names, const struct input_position *from, bool from_start,
@@ -321,7 +331,7 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	    .partition = o->partition,
 	    .partitions = o->partitions};
 	bool there, ordered;
-	size_t name;
+	size_t name, portion;
 
 	if (arrivals_log_read(&s->order, &there, &name, s->o->reader, s->config->corpus, names,
 		s->o->domains_n, f) != FAIL_NONE)
@@ -332,12 +342,12 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 		return FAIL_NONE;
 	if (d->live && check_begun(s, f) != FAIL_NONE)
 		return f->code;
-	if (arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
+	if (find_places(s, from, from_start, &portion, f) != FAIL_NONE ||
+	    arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
 		return f->code;
 	if (!d->live && s->order.n == 0)
 		return FAIL_NONE; /* an order that nothing was published by; it is void now */
-	if (s->o->skip_missing &&
-	    skip_missing(s, &now, first_portion(s, from, from_start), f) != FAIL_NONE)
+	if (s->o->skip_missing && skip_missing(s, &now, portion, f) != FAIL_NONE)
 		return f->code;
 	if (any_lost(&s->order) && mark_outputs(s, f) != FAIL_NONE)
 		return f->code;

@@ -98,7 +98,7 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 			next = m->offset + 1;
 			deadline_ms = clock_ms() + ASK_TIMEOUT_MS;
 		} else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-			next = high;
+			next = kafka_at_end(m, high) ? high : next;
 		} else if (kafka_message_denied(reader, m) ||
 			   (!kafka_denied(m->err) && !kafka_passing(m->err))) {
 			code = kafka_fail_topic(f, reader, m->err, NULL, "reading", topic);
