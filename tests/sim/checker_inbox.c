@@ -121,6 +121,28 @@ read_order(struct order *o, const char *input)
 	return NULL;
 }
 
+void
+checker_trace_arrivals(void)
+{
+	const struct cluster_partition *p = cluster_partition("c.arrivals", 0);
+
+	for (int64_t i = 0; i < p->end; i++) {
+		struct arrivals_portion portion[STRETCHES_MAX];
+		struct arrivals a;
+		struct failure f;
+
+		if (arrivals_decode(&a, p->record[i].bytes, p->record[i].n, &f) != FAIL_NONE)
+			continue;
+		chance_trace("c.arrivals offset %" PRId64 ": %.*s, writer %08" PRIx32 " %s %" PRIu64,
+		    i, (int)a.input.n, a.input.bytes, (uint32_t)a.writer,
+		    a.takes_over ? "takes over at portion" : "adds portions from", a.first);
+		arrivals_portions(&a, portion);
+		for (size_t k = 0; k < a.portions_n; k++)
+			chance_trace("  %.*s [%" PRIu64 ", %" PRIu64 ")", (int)portion[k].file.n,
+			    portion[k].file.bytes, portion[k].byte, portion[k].end);
+	}
+}
+
 static int
 compare_names(const void *a, const void *b)
 {

@@ -1290,6 +1290,8 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 		if (bad != NULL)
 			snprintf(out->problem, sizeof(out->problem), "%s", bad);
 	}
+	if (is_inbox(&r) && o->trace)
+		checker_trace_arrivals();
 	out->mark = mark();
 	out->calls = cluster->chance.calls_total;
 	out->turns = r.turns;

@@ -236,6 +236,8 @@ void checker_ended(uint64_t steps);
 bool checker_sealed(const struct world_log *l);
 /* checker_inbox.c: the domain logs of a world in which files have arrived. */
 const char *checker_check_inbox(const struct world *w);
+/* Says in the trace what the log of arrivals holds. */
+void checker_trace_arrivals(void);
 /* Whether an order of some of its files is in the log of arrivals. */
 bool checker_ordered(const struct world *w);
 /* checker_free.c: steps and ledger of a world whose draws rest on when things happen. */
