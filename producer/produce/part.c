@@ -257,26 +257,36 @@ any_lost(const struct live_order *r)
 
 /*
  * A partition that has records without an order was produced by the names of all files, sorted. The
- * two orders differ, so that no position in one means anything in the other.
+ * two orders differ, so that no position in one means anything in the other. Returns the topic of
+ * such a partition; NULL: there is none.
  */
-static enum fail_code
-check_begun(const struct part *s, struct failure *f)
+static const char *
+topic_by_names(const struct part *s)
 {
 	size_t n;
 	const struct resume *resume = part_outputs_resume(s->outputs, &n);
 
 	for (size_t i = 0; i < n && s->order.n == 0; i++) {
 		const struct resume *r = &resume[i];
-		bool behind = r->state == RESUME_APPEND && r->document > 0;
 
-		if (r->state == RESUME_PARTIAL || behind)
-			return fail(f, FAIL_CONFIG,
-			    "topic %s: was begun with `live: false`, by all files in the order of "
-			    "their names, and cannot become live: produce it as it was begun, and "
-			    "make what keeps arriving a domain of its own",
-			    part_outputs_topic(s->outputs, i));
+		if (r->state == RESUME_PARTIAL || (r->state == RESUME_APPEND && r->document > 0))
+			return part_outputs_topic(s->outputs, i);
 	}
-	return FAIL_NONE;
+	return NULL;
+}
+
+static enum fail_code
+check_begun(const struct part *s, struct failure *f)
+{
+	const char *topic = topic_by_names(s);
+
+	if (topic == NULL)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "topic %s: was begun with `live: false`, by all files in the order of "
+	    "their names, and cannot become live: produce it as it was begun, and "
+	    "make what keeps arriving a domain of its own",
+	    topic);
 }
 
 /*
@@ -317,6 +327,12 @@ find_places(const struct part *s, const struct input_position *from, bool from_s
  *     not live    there               it was live once: by the order, for ever, then what has come
  *                                     since, and its End. Nothing published: the order is void
  *
+ * Parts of one input must agree on this, because a live input assigns files to parts by the hash of
+ * their names, and one that is read by names deals them out in turn. If one part reads the other
+ * way, some files are published twice and others never. A part sees only what it has published
+ * itself. So an input of several parts that was once read as live is read by its order in every
+ * part, even in a part that has no order yet.
+ *
  * Reads the order and finds the places in it. Only then takes the input over, and fills what of *o,
  * and *live, follows. FAIL_CONFIG: a partition was begun without an order. FAIL_DATA: the order does
  * not have a place.
@@ -330,22 +346,23 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	    .folder = o->folder,
 	    .partition = o->partition,
 	    .partitions = o->partitions};
-	bool there, ordered;
+	bool once, ordered, by_order;
 	size_t name, portion;
 
-	if (arrivals_log_read(&s->order, &there, &name, s->o->reader, s->config->corpus, names,
+	if (arrivals_log_read(&s->order, &once, &name, s->o->reader, s->config->corpus, names,
 		s->o->domains_n, f) != FAIL_NONE)
 		return f->code;
 	ordered = s->order.n > 0;
-	drop_stale(s, o->folder, d->live);
-	if (!d->live && !ordered)
+	by_order = d->live || (once && s->o->partitions > 1 && topic_by_names(s) == NULL);
+	drop_stale(s, o->folder, by_order);
+	if (!by_order && !ordered)
 		return FAIL_NONE;
 	if (d->live && check_begun(s, f) != FAIL_NONE)
 		return f->code;
 	if (find_places(s, from, from_start, &portion, f) != FAIL_NONE ||
 	    arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
 		return f->code;
-	if (!d->live && s->order.n == 0)
+	if (!by_order && s->order.n == 0)
 		return FAIL_NONE; /* an order that nothing was published by; it is void now */
 	if (s->o->skip_missing && skip_missing(s, &now, portion, f) != FAIL_NONE)
 		return f->code;

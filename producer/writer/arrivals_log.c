@@ -31,12 +31,24 @@ struct read {
 	char (*inputs)[ARRIVALS_LOG_INPUT_BYTES];
 	size_t inputs_n;
 	size_t found; /* which of them has an order; inputs_n: none yet */
+	bool once;    /* some part of the input was taken over */
 };
 
 static bool
 is_named(const char *name, struct text_view text)
 {
 	return strlen(name) == text.n && memcmp(name, text.bytes, text.n) == 0;
+}
+
+/* Whether it is a part of the same input: the names differ in the part's number alone. */
+static bool
+is_part_of(const char *name, struct text_view text)
+{
+	const char *number = strchr(name, '/'), *parts = strrchr(name, '/');
+	size_t before = (size_t)(number - name) + 1, behind = strlen(parts);
+
+	return text.n > before + behind && memcmp(name, text.bytes, before) == 0 &&
+	       memcmp(parts, text.bytes + text.n - behind, behind) == 0;
 }
 
 /*
@@ -68,6 +80,7 @@ take(struct read *s, const rd_kafka_message_t *m, struct failure *f)
 	if (arrivals_decode(&a, m->payload, m->len, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < s->inputs_n; i++) {
+		s->once = s->once || is_part_of(s->inputs[i], a.input);
 		if (!is_named(s->inputs[i], a.input))
 			continue;
 		if (change_name(s, i, &a, f) != FAIL_NONE)
@@ -109,7 +122,7 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 }
 
 enum fail_code
-arrivals_log_read(struct live_order *r, bool *there, size_t *input, rd_kafka_t *reader,
+arrivals_log_read(struct live_order *r, bool *once, size_t *input, rd_kafka_t *reader,
     const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES], size_t inputs_n,
     struct failure *f)
 {
@@ -123,12 +136,11 @@ arrivals_log_read(struct live_order *r, bool *there, size_t *input, rd_kafka_t *
 	assert(r->n == 0);
 	assert(inputs_n > 0);
 	names_topic(topic, corpus, "arrivals");
-	*there = false;
+	*once = false;
 	*input = 0;
 	if (kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
-	*there = partitions > 0;
-	if (!*there)
+	if (partitions == 0)
 		return FAIL_NONE;
 	if (kafka_watermarks(reader, topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
@@ -141,6 +153,7 @@ arrivals_log_read(struct live_order *r, bool *there, size_t *input, rd_kafka_t *
 	rd_kafka_assign(reader, NULL);
 	rd_kafka_topic_partition_list_destroy(list);
 	live_order_settle(r);
+	*once = s.once;
 	*input = s.found == inputs_n ? 0 : s.found;
 	return code == FAIL_NONE ? code : fail_within(f, "topic %s", topic);
 }

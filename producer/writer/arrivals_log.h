@@ -33,9 +33,10 @@ enum {
 /*
  * Reads the order of an input into *r (which is empty). `inputs` are the names that it may have
  * had, since any of the domains that share it may have come first; *input is the one to continue
- * as. *there: the topic exists. FAIL_CONFIG: several have an order.
+ * as. *once: some part of the input was read as a live one before, this part or another one.
+ * FAIL_CONFIG: several have an order.
  */
-enum fail_code arrivals_log_read(struct live_order *r, bool *there, size_t *input,
+enum fail_code arrivals_log_read(struct live_order *r, bool *once, size_t *input,
     rd_kafka_t *reader, const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES],
     size_t inputs_n, struct failure *f);
 
