@@ -348,10 +348,14 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	    .partitions = o->partitions};
 	bool once, ordered, by_order;
 	size_t name, portion;
+	int64_t end;
 
-	if (arrivals_log_read(&s->order, &once, &name, s->o->reader, s->config->corpus, names,
-		s->o->domains_n, f) != FAIL_NONE)
+	if (arrivals_log_read(&s->order, &once, &name, &end, s->o->reader, s->config->corpus,
+		names, s->o->domains_n, f) != FAIL_NONE)
 		return f->code;
+	if (live_order_is_doubtful(&s->order) &&
+	    find_places(s, from, from_start, &portion, f) == FAIL_DATA)
+		live_order_void(&s->order); /* what was published is of no order */
 	ordered = s->order.n > 0;
 	by_order = d->live || (once && s->o->partitions > 1 && topic_by_names(s) == NULL);
 	drop_stale(s, o->folder, by_order);
@@ -360,7 +364,8 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	if (d->live && check_begun(s, f) != FAIL_NONE)
 		return f->code;
 	if (find_places(s, from, from_start, &portion, f) != FAIL_NONE ||
-	    arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
+	    arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, s->o->reader, end,
+		f) != FAIL_NONE)
 		return f->code;
 	if (!by_order && s->order.n == 0)
 		return FAIL_NONE; /* an order that nothing was published by; it is void now */

@@ -19,6 +19,9 @@ struct arrivals_log {
 	char name[TOPIC_MAX_BYTES + 1];
 	char input[ARRIVALS_LOG_INPUT_BYTES];
 	uint64_t writer, next;
+	rd_kafka_t *reader;      /* borrowed */
+	int64_t seen;            /* records below this offset are known: read, or its own */
+	bool gap;                /* one of its own came later than at `seen` */
 	int64_t put_ms;          /* when the last call with records began */
 	rd_kafka_resp_err_t err; /* of the first record that was not delivered */
 };
@@ -122,9 +125,9 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 }
 
 enum fail_code
-arrivals_log_read(struct live_order *r, bool *once, size_t *input, rd_kafka_t *reader,
-    const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES], size_t inputs_n,
-    struct failure *f)
+arrivals_log_read(struct live_order *r, bool *once, size_t *input, int64_t *end,
+    rd_kafka_t *reader, const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES],
+    size_t inputs_n, struct failure *f)
 {
 	struct read s = {.r = r, .inputs = inputs, .inputs_n = inputs_n, .found = inputs_n};
 	rd_kafka_topic_partition_list_t *list;
@@ -138,12 +141,14 @@ arrivals_log_read(struct live_order *r, bool *once, size_t *input, rd_kafka_t *r
 	names_topic(topic, corpus, "arrivals");
 	*once = false;
 	*input = 0;
+	*end = 0;
 	if (kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	if (partitions == 0)
 		return FAIL_NONE;
 	if (kafka_watermarks(reader, topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
+	*end = high;
 	if (high == low)
 		return FAIL_NONE;
 	list = rd_kafka_topic_partition_list_new(1);
@@ -168,6 +173,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 	(void)rk;
 	if (l->err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		l->err = m->err;
+	l->gap = l->gap || m->offset != l->seen;
+	l->seen += !l->gap;
 }
 
 static enum fail_code
@@ -197,6 +204,68 @@ put(struct arrivals_log *l, bool takes_over, const struct arrivals_portion *p, s
 	return FAIL_NONE;
 }
 
+/* What was found between its records. */
+struct between {
+	bool found; /* its own last record: all before it was read */
+	bool other; /* a record of another producer of the input */
+};
+
+static void
+look_between(const struct arrivals_log *l, const rd_kafka_message_t *m, struct between *b)
+{
+	struct arrivals a;
+	struct failure ignored; /* who reads the order will name it */
+
+	if (arrivals_decode(&a, m->payload, m->len, &ignored) != FAIL_NONE ||
+	    !is_named(l->input, a.input))
+		return;
+	b->other = b->other || a.writer != l->writer;
+	b->found = a.writer == l->writer && a.first + a.portions_n == l->next;
+}
+
+/*
+ * Reads what came before its own last record, where that is not known yet. Fails with FAIL_FENCED
+ * where another producer has written about this input.
+ */
+static enum fail_code
+check_alone(struct arrivals_log *l, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + ASK_TIMEOUT_MS;
+	struct between b = {0};
+	rd_kafka_resp_err_t err;
+
+	if (!l->gap)
+		return FAIL_NONE;
+	err = kafka_assign_one(l->reader, l->name, 0, l->seen);
+	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && !b.found) {
+		rd_kafka_message_t *m = kafka_poll(l->reader, POLL_MS);
+
+		if (m == NULL && clock_ms() > deadline_ms)
+			err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+		if (m == NULL)
+			continue;
+		if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+			look_between(l, m, &b);
+			l->seen = m->offset + 1;
+		} else if (kafka_message_denied(l->reader, m) ||
+			   (!kafka_denied(m->err) && !kafka_passing(m->err) &&
+			       m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)) {
+			err = m->err;
+		}
+		rd_kafka_message_destroy(m);
+	}
+	rd_kafka_assign(l->reader, NULL);
+	l->gap = false;
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return kafka_fail_topic(f, l->reader, err, NULL, "reading", l->name);
+	if (!b.other)
+		return FAIL_NONE;
+	return fail(f, FAIL_FENCED,
+	    "topic %s: another producer has taken over input %s, or one that was killed had "
+	    "records on their way",
+	    l->name, l->input);
+}
+
 /*
  * Waits for what was put. A broker that is away gives FAIL_TIMEOUT, after which the caller looks
  * whether to stop and calls again, until ARRIVALS_LOG_SILENT_MS have passed since the last record.
@@ -215,14 +284,14 @@ settle(struct arrivals_log *l, int timeout_ms, struct failure *f)
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err = l->err;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return FAIL_NONE;
+		return check_alone(l, f);
 	snprintf(attempted, sizeof(attempted), "writing to topic %s", l->name);
 	return kafka_fail_topic(f, l->rk, err, NULL, attempted, l->name);
 }
 
 enum fail_code
 arrivals_log_open(struct arrivals_log **out, const struct config *c, const char *input,
-    uint64_t first, struct failure *f)
+    uint64_t first, rd_kafka_t *reader, int64_t end, struct failure *f)
 {
 	struct arrivals_log *l = calloc(1, sizeof(*l));
 	struct kafka_options o = {.role = KAFKA_WRITER,
@@ -236,6 +305,8 @@ arrivals_log_open(struct arrivals_log **out, const struct config *c, const char 
 	names_topic(l->name, c->corpus, "arrivals");
 	snprintf(l->input, sizeof(l->input), "%s", input);
 	l->next = first;
+	l->reader = reader;
+	l->seen = end;
 	l->put_ms = clock_ms();
 	if (getrandom(&l->writer, sizeof(l->writer), 0) != (ssize_t)sizeof(l->writer)) {
 		fail_errno(f, FAIL_IO, "no random number for the writer's id");

@@ -17,6 +17,7 @@
 
 enum {
 	STRETCHES_MAX = 512,
+	TAKERS_MAX = 512,
 	TOKENS_MAX = INBOX_FILES_MAX * INBOX_BYTES_MAX,
 	SEQUENCE = 8, /* as the configuration has it */
 	RECORDS_MAX = TOKENS_MAX / SEQUENCE + 1,
@@ -88,32 +89,48 @@ add_portions(struct order *o, const struct arrivals *a)
 	return NULL;
 }
 
-/* The records that count: those of the writer that took over last, from where it did. */
+struct taker {
+	uint64_t writer;
+	size_t first;
+};
+
+/*
+ * The records that count (live_order.h): of who appended last, and of those who took over since. A
+ * take-over voids nothing before its writer appends.
+ */
 static const char *
 read_order(struct order *o, const char *input)
 {
 	const struct cluster_partition *p = cluster_partition("c.arrivals", 0);
-	uint64_t writer = 0;
-	bool taken = false;
+	struct taker taker[TAKERS_MAX];
+	size_t n = 0;
 
 	o->n = 0;
 	for (int64_t i = 0; i < p->end; i++) {
+		size_t k = n;
 		struct arrivals a;
 		struct failure f;
 		const char *bad;
 
 		if (arrivals_decode(&a, p->record[i].bytes, p->record[i].n, &f) != FAIL_NONE)
 			return problem("arrivals: offset %" PRId64 ": %.200s", i, f.text);
-		if (strlen(input) != a.input.n || memcmp(input, a.input.bytes, a.input.n) != 0 ||
-		    (!a.takes_over && (!taken || a.writer != writer)))
+		if (strlen(input) != a.input.n || memcmp(input, a.input.bytes, a.input.n) != 0)
 			continue;
-		if (a.takes_over ? a.first > o->n : a.first != o->n)
+		if (a.takes_over && (a.first > o->n || n == TAKERS_MAX))
 			return problem("arrivals: offset %" PRId64 ": portion %" PRIu64
 				       " of %s stands where %zu belongs",
 			    i, a.first, input, o->n);
-		taken = true;
-		writer = a.writer;
-		o->n = a.first;
+		if (a.takes_over) {
+			taker[n++] = (struct taker){a.writer, a.first};
+			continue;
+		}
+		while (k > 0 && taker[k - 1].writer != a.writer)
+			k--;
+		if (k == 0)
+			continue;
+		o->n = k > 1 ? taker[k - 1].first : o->n;
+		n -= k - 1;
+		memmove(taker, taker + k - 1, n * sizeof(taker[0]));
 		bad = add_portions(o, &a);
 		if (bad != NULL)
 			return bad;

@@ -1077,9 +1077,25 @@ look_at_people(struct run *r)
 		world_arrive(&w->log[chance_below(w->logs_n)]);
 }
 
+/*
+ * Of several parts of an input none may still take it for live while another one reads it by the
+ * names of all files: whoever changes the configuration before anything was read ends the producers
+ * first, and what they have sent is there.
+ */
+static void
+end_producers(struct run *r)
+{
+	for (size_t i = WORLD_PRODUCER_FIRST; i < WORLD_REPAIR; i++)
+		end_one(r, i);
+	while (cluster->requests != NULL) {
+		cluster->now_ms = cluster->requests->due_ms;
+		cluster_tick();
+	}
+}
+
 /* Somebody writes files; once they are whole the inputs are closed. */
 static void
-look_at_inbox(void)
+look_at_inbox(struct run *r)
 {
 	struct world_told *told = world_told();
 
@@ -1088,6 +1104,8 @@ look_at_inbox(void)
 		return;
 	told->closed = true;
 	told->seals = chance_below(3) == 0;
+	if (!told->seals && r->w->part[0].partitions > 1 && !checker_ordered(r->w))
+		end_producers(r);
 	chance_trace("CLOSED, by %s", told->seals ? "--seal" : "live: false");
 }
 
@@ -1096,7 +1114,7 @@ static void
 look_around(struct run *r)
 {
 	if (is_inbox(r)) {
-		look_at_inbox();
+		look_at_inbox(r);
 		return;
 	}
 	if (r->gone == NULL)
