@@ -33,6 +33,7 @@ struct stretch {
 struct order {
 	struct stretch stretch[STRETCHES_MAX];
 	size_t n;
+	bool doubtful; /* somebody took over at its start, and has appended nothing */
 };
 
 /* What a partition of a domain must hold. */
@@ -135,6 +136,7 @@ read_order(struct order *o, const char *input)
 		if (bad != NULL)
 			return bad;
 	}
+	o->doubtful = o->n > 0 && n > 1 && taker[n - 1].first == 0;
 	return NULL;
 }
 
@@ -393,30 +395,43 @@ check_part(const struct world *w, const struct world_part *s, const struct order
 	return bad;
 }
 
-const char *
-checker_check_inbox(const struct world *w)
+/*
+ * The orders of all parts. `given_up`: one that is doubtful was given up, as nothing was published
+ * of it when the input was closed. Parts of one input have orders together, or none has.
+ */
+static const char *
+read_orders(struct order *order, const struct world *w, bool given_up)
 {
-	static struct order order[WORLD_PRODUCERS];
-	size_t n, ordered = 0, seen[INBOX_FILES_MAX] = {0};
+	const char *bad = NULL;
+	size_t ordered = 0;
+
+	for (size_t i = 0; bad == NULL && i < w->parts_n; i++) {
+		const struct world_part *s = &w->part[i];
+		char input[64];
+
+		name_input(input, sizeof(input), w, s);
+		bad = read_order(&order[i], input);
+		if (given_up && order[i].doubtful)
+			order[i].n = 0;
+		ordered = s->partition == 0 ? order[i].n : ordered + order[i].n;
+		for (uint32_t k = 0; ordered == 0 && s->partition + 1 == s->partitions &&
+				     k < s->partitions;
+		     k++)
+			order_by_name(
+			    &order[i - s->partition + k], ending_of(w, s), k, s->partitions);
+	}
+	return bad;
+}
+
+static const char *
+check_orders(const struct world *w, const struct order *order)
+{
+	size_t n, seen[INBOX_FILES_MAX] = {0};
 	const struct inbox_file *file = inbox_files(&n);
 	struct frame_codec *codec = NULL;
 	const char *bad = NULL;
 	struct failure f;
 
-	for (size_t i = 0; bad == NULL && i < w->parts_n; i++) {
-		char input[64];
-
-		name_input(input, sizeof(input), w, &w->part[i]);
-		bad = read_order(&order[i], input);
-		/* Parts of one input have one order together, or none has. */
-		ordered = w->part[i].partition == 0 ? 0 : ordered;
-		ordered += order[i].n;
-		if (bad == NULL && w->part[i].partition + 1 == w->part[i].partitions &&
-		    ordered == 0)
-			for (uint32_t k = 0; k < w->part[i].partitions; k++)
-				order_by_name(&order[i - w->part[i].partition + k],
-				    ending_of(w, &w->part[i]), k, w->part[i].partitions);
-	}
 	for (size_t i = 0; bad == NULL && i < w->parts_n; i++)
 		bad = check_whole(&order[i], seen);
 	for (size_t i = 0; bad == NULL && i < n; i++)
@@ -428,5 +443,22 @@ checker_check_inbox(const struct world *w)
 	for (size_t i = 0; bad == NULL && i < w->parts_n; i++)
 		bad = check_part(w, &w->part[i], &order[i], codec);
 	frame_codec_close(codec);
+	return bad;
+}
+
+const char *
+checker_check_inbox(const struct world *w)
+{
+	static struct order order[WORLD_PRODUCERS];
+	bool doubtful = false;
+	const char *bad = read_orders(order, w, false);
+
+	if (bad == NULL)
+		bad = check_orders(w, order);
+	for (size_t i = 0; i < w->parts_n; i++)
+		doubtful = doubtful || order[i].doubtful;
+	if (bad != NULL && doubtful && read_orders(order, w, true) == NULL &&
+	    check_orders(w, order) == NULL)
+		return NULL;
 	return bad;
 }
