@@ -99,17 +99,15 @@ produce_parts(const struct world *w, size_t actor)
 static void
 produce_live(const struct world *w, size_t actor)
 {
-	struct world_told *told = world_told();
+	const struct world_told *told = world_told();
 	struct produce_options o = {
 	    .config = told->closed && !told->seals ? w->closing : w->producing,
 	    .seal = told->closed && told->seals,
 	    .workers = 1,
 	    .stop = &never};
 	struct failure f;
-	enum fail_code code;
+	enum fail_code code = produce_run(&o, &f);
 
-	told->late[actor] = !told->closed;
-	code = produce_run(&o, &f);
 	actor_tell(actor, code, &f);
 }
 

@@ -367,20 +367,6 @@ ending_of(const struct world *w, const struct world_part *s)
 	return train->n > 1 ? "" : strrchr(train->text[0], '.');
 }
 
-bool
-checker_ordered(const struct world *w)
-{
-	static struct order o;
-	char input[64];
-	bool any = false;
-
-	for (size_t i = 0; i < w->parts_n && !any; i++) {
-		name_input(input, sizeof(input), w, &w->part[i]);
-		any = read_order(&o, input) != NULL || o.n > 0;
-	}
-	return any;
-}
-
 static const char *
 check_part(const struct world *w, const struct world_part *s, const struct order *o,
     struct frame_codec *codec)

@@ -334,15 +334,10 @@ comes_too_late(size_t i)
 	return says(i, "no step follows, and the changed configuration is not accepted");
 }
 
-/*
- * Of live inputs: whose turn it is not, and who is overtaken; and who still takes for live what was
- * closed before anything was published. Nothing else passes by itself.
- */
+/* Of live inputs: whose turn it is not, and who is overtaken. Nothing else passes by itself. */
 static bool
-may_produce_fail(const struct run *r, size_t i, enum fail_code code)
+may_produce_fail(size_t i, enum fail_code code)
 {
-	if (code == FAIL_CONFIG && world_told()->closed && world_told()->late[i])
-		return says(i, "was begun with `live: false`") && !checker_ordered(r->w);
 	return code == FAIL_FENCED || (code == FAIL_DATA && says(i, "another producer writes here"));
 }
 
@@ -370,7 +365,7 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || (mixer && comes_too_late(i)))
 		return true;
 	if (is_inbox(r) && producer)
-		return may_produce_fail(r, i, code);
+		return may_produce_fail(i, code);
 	if (is_reader(i))
 		return may_read_fail(r, i);
 	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
@@ -1077,10 +1072,19 @@ look_at_people(struct run *r)
 		world_arrive(&w->log[chance_below(w->logs_n)]);
 }
 
+static bool
+any_published(const struct run *r)
+{
+	for (size_t i = 0; i < r->w->logs_n; i++)
+		if (cluster_partition(r->w->log[i].topic, r->w->log[i].partition)->end > 0)
+			return true;
+	return false;
+}
+
 /*
- * Of several parts of an input none may still take it for live while another one reads it by the
- * names of all files: whoever changes the configuration before anything was read ends the producers
- * first, and what they have sent is there.
+ * An input of which nothing was published is read by the names of its files once it is closed:
+ * whoever closes it then ends the producers that take it for live first, and what they have sent
+ * has come.
  */
 static void
 end_producers(struct run *r)
@@ -1104,7 +1108,7 @@ look_at_inbox(struct run *r)
 		return;
 	told->closed = true;
 	told->seals = chance_below(3) == 0;
-	if (!told->seals && r->w->part[0].partitions > 1 && !checker_ordered(r->w))
+	if (!told->seals && !any_published(r))
 		end_producers(r);
 	chance_trace("CLOSED, by %s", told->seals ? "--seal" : "live: false");
 }

@@ -160,7 +160,6 @@ struct world_told {
 	char given[256];            /* what is wrong with what a trainer was given; "": nothing */
 	uint64_t process[WORLD_ACTORS]; /* its number; 0: the actor does not live */
 	bool closed, seals; /* live inputs are closed: by --seal, or by `live: false` */
-	bool late[WORLD_ACTORS]; /* this producer has the configuration of before */
 };
 
 /*
@@ -238,8 +237,6 @@ bool checker_sealed(const struct world_log *l);
 const char *checker_check_inbox(const struct world *w);
 /* Says in the trace what the log of arrivals holds. */
 void checker_trace_arrivals(void);
-/* Whether an order of some of its files is in the log of arrivals. */
-bool checker_ordered(const struct world *w);
 /* checker_free.c: steps and ledger of a world whose draws rest on when things happen. */
 const char *checker_check_free(const struct world *w);
 /* The lowest step that trainers may want: they have committed it, and no late commit is lower. */
