@@ -121,22 +121,23 @@ missing_file(const struct part *s, const char *folder)
 }
 
 /*
- * An order of which nothing was published binds nobody: the files may have been moved, or the
- * domain is not live any more. It is dropped then, and arrivals_log_open() makes that durable.
+ * An order of which nothing was published, and whose files are gone, binds nobody. It is dropped
+ * then, and arrivals_log_open() makes that durable. While the files are there the order stands, also
+ * if the domain is not live any more: a producer that was killed may have sent records that are not
+ * visible yet, and only the same order makes records that are equal to those.
  */
 static void
-drop_stale(struct part *s, const char *folder, bool live)
+drop_stale(struct part *s, const char *folder)
 {
 	const char *missing;
 
 	if (s->order.n == 0 || !is_fresh(s))
 		return;
 	missing = missing_file(s, folder);
-	if (live && missing == NULL)
+	if (missing == NULL)
 		return;
-	if (live)
-		log_info("produce: %s starts over: nothing was published, and file %s has changed",
-		    s->o->label, missing);
+	log_info("produce: %s starts over: nothing was published, and file %s has changed",
+	    s->o->label, missing);
 	live_order_reset(&s->order);
 }
 
@@ -315,7 +316,8 @@ find_places(const struct part *s, const struct input_position *from, bool from_s
  *     live        there               it is read first, then what has come since
  *     not live    none                an ordinary input: files by name
  *     not live    there               it was live once: by the order, for ever, then what has come
- *                                     since, and its End. Nothing published: the order is void
+ *                                     since, and its End. Void if nothing was published and files
+ *                                     of it are gone
  *
  * Reads the order and finds the places in it. Only then takes the input over, and fills what of *o,
  * and *live, follows. FAIL_CONFIG: a partition was begun without an order. FAIL_DATA: the order does
@@ -337,7 +339,7 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 		s->o->domains_n, f) != FAIL_NONE)
 		return f->code;
 	ordered = s->order.n > 0;
-	drop_stale(s, o->folder, d->live);
+	drop_stale(s, o->folder);
 	if (!d->live && !ordered)
 		return FAIL_NONE;
 	if (d->live && check_begun(s, f) != FAIL_NONE)
