@@ -257,6 +257,10 @@ soak: deps-test  ## MINUTES (30) at full rate with a fault a minute: memory and 
 stuck: deps-test  ## a trainer that is slow for SLOW (600) seconds, a broker that is dead for DEAD (60)
 	@$(CHAOS) stuck --slow $(or $(SLOW),600) --dead $(or $(DEAD),60)
 
+lagging: deps-test  ## RUNS (200) short runs of live domains beside followers that hear late where a log ends; it continues where it was. SEED=n begins again, RUN=k repeats one
+	@$(PARALLEL) product
+	@B=$B KAFKA=$(KAFKA) scripts/chaos lagging $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(RUN),--run $(RUN))
+
 # ---- what a person looks at ----
 
 demo: deps-demo  ## the whole pipeline on real text: produce, mix, train, kill, resume
@@ -349,6 +353,6 @@ help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
-	stuck soak demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
+	stuck soak lagging demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

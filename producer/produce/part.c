@@ -121,22 +121,23 @@ missing_file(const struct part *s, const char *folder)
 }
 
 /*
- * An order of which nothing was published binds nobody: the files may have been moved, or the
- * domain is not live any more. It is dropped then, and arrivals_log_open() makes that durable.
+ * An order of which nothing was published, and whose files are gone, binds nobody. It is dropped
+ * then, and arrivals_log_open() makes that durable. While the files are there the order stands, also
+ * if the domain is not live any more: a producer that was killed may have sent records that are not
+ * visible yet, and only the same order makes records that are equal to those.
  */
 static void
-drop_stale(struct part *s, const char *folder, bool live)
+drop_stale(struct part *s, const char *folder)
 {
 	const char *missing;
 
 	if (s->order.n == 0 || !is_fresh(s))
 		return;
 	missing = missing_file(s, folder);
-	if (live && missing == NULL)
+	if (missing == NULL)
 		return;
-	if (live)
-		log_info("produce: %s starts over: nothing was published, and file %s has changed",
-		    s->o->label, missing);
+	log_info("produce: %s starts over: nothing was published, and file %s has changed",
+	    s->o->label, missing);
 	live_order_reset(&s->order);
 }
 
@@ -325,7 +326,8 @@ find_places(const struct part *s, const struct input_position *from, bool from_s
  *     live        there               it is read first, then what has come since
  *     not live    none                an ordinary input: files by name
  *     not live    there               it was live once: by the order, for ever, then what has come
- *                                     since, and its End. Nothing published: the order is void
+ *                                     since, and its End. Void if nothing was published and files
+ *                                     of it are gone
  *
  * Parts of one input must agree on this, because a live input assigns files to parts by the hash of
  * their names, and one that is read by names deals them out in turn. If one part reads the other
@@ -358,7 +360,7 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 		live_order_void(&s->order); /* what was published is of no order */
 	ordered = s->order.n > 0;
 	by_order = d->live || (once && s->o->partitions > 1 && topic_by_names(s) == NULL);
-	drop_stale(s, o->folder, by_order);
+	drop_stale(s, o->folder);
 	if (!by_order && !ordered)
 		return FAIL_NONE;
 	if (d->live && check_begun(s, f) != FAIL_NONE)

@@ -593,6 +593,19 @@ def test_what_was_begun_sealed_does_not_become_live(live, encoding):
     assert refused.returncode == 2 and "cannot become live" in refused.stderr
 
 
+def test_an_order_stands_while_its_files_are_there(live, encoding):
+    """Nothing is visible of a producer that was killed, but what it sent may still land: its successor must make the same."""
+    w = live.writer
+    w.append("m.jsonl", 40)
+    killed = live.create().produce(check=False, env={"RIFFLE_FAULT": "produce.before_publish"})
+    assert killed.returncode == -signal.SIGKILL
+    w.append("a.jsonl", 40)
+    live.config["domains"]["a"]["live"] = False
+    live.write()
+    live.produce()
+    assert text_of(live, encoding, sequences(live))[:70] == w.all[:70]
+
+
 def test_a_second_producer_that_follows_waits_and_takes_over_when_the_first_is_killed(live, encoding):
     w = live.writer
     w.append("m.jsonl", 40)
