@@ -352,8 +352,8 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	size_t name, portion;
 	int64_t end;
 
-	if (arrivals_log_read(&s->order, &once, &name, &end, s->o->reader, s->config->corpus,
-		names, s->o->domains_n, f) != FAIL_NONE)
+	if (arrivals_log_read(&s->order, &once, &name, &end, s->o->reader, s->config->corpus, names,
+		s->o->domains_n, f) != FAIL_NONE)
 		return f->code;
 	if (live_order_is_doubtful(&s->order) &&
 	    find_places(s, from, from_start, &portion, f) == FAIL_DATA)

@@ -125,9 +125,9 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 }
 
 enum fail_code
-arrivals_log_read(struct live_order *r, bool *once, size_t *input, int64_t *end,
-    rd_kafka_t *reader, const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES],
-    size_t inputs_n, struct failure *f)
+arrivals_log_read(struct live_order *r, bool *once, size_t *input, int64_t *end, rd_kafka_t *reader,
+    const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES], size_t inputs_n,
+    struct failure *f)
 {
 	struct read s = {.r = r, .inputs = inputs, .inputs_n = inputs_n, .found = inputs_n};
 	rd_kafka_topic_partition_list_t *list;

@@ -33,7 +33,6 @@ struct stretch {
 struct order {
 	struct stretch stretch[STRETCHES_MAX];
 	size_t n;
-	bool doubtful; /* somebody took over at its start, and has appended nothing */
 };
 
 /* What a partition of a domain must hold. */
@@ -136,7 +135,6 @@ read_order(struct order *o, const char *input)
 		if (bad != NULL)
 			return bad;
 	}
-	o->doubtful = o->n > 0 && n > 1 && taker[n - 1].first == 0;
 	return NULL;
 }
 
@@ -152,7 +150,8 @@ checker_trace_arrivals(void)
 
 		if (arrivals_decode(&a, p->record[i].bytes, p->record[i].n, &f) != FAIL_NONE)
 			continue;
-		chance_trace("c.arrivals offset %" PRId64 ": %.*s, writer %08" PRIx32 " %s %" PRIu64,
+		chance_trace("c.arrivals offset %" PRId64 ": %.*s, writer %08" PRIx32
+			     " %s %" PRIu64,
 		    i, (int)a.input.n, a.input.bytes, (uint32_t)a.writer,
 		    a.takes_over ? "takes over at portion" : "adds portions from", a.first);
 		arrivals_portions(&a, portion);
@@ -170,7 +169,7 @@ compare_names(const void *a, const void *b)
 	return strcmp(x->file->name, y->file->name);
 }
 
-/* Nothing was published before the input was closed: files by their names, part k every n-th. */
+/* Nothing was read before the input was closed: files by their names, part k every n-th. */
 static void
 order_by_name(struct order *o, const char *ending, uint32_t part, uint32_t parts)
 {
@@ -253,8 +252,8 @@ expect(struct expected *e, const struct order *o, const char *from)
 /* ---- what is there ---- */
 
 static const char *
-check_tokens(const struct expected *e, const struct sequence_view *s, size_t next,
-    struct frame_codec *codec)
+check_tokens(
+    const struct expected *e, const struct sequence_view *s, size_t next, struct frame_codec *codec)
 {
 	uint32_t token[SEQUENCE + 1];
 	struct failure f;
@@ -381,12 +380,23 @@ check_part(const struct world *w, const struct world_part *s, const struct order
 	return bad;
 }
 
-/*
- * The orders of all parts. `given_up`: one that is doubtful was given up, as nothing was published
- * of it when the input was closed. Parts of one input have orders together, or none has.
- */
+bool
+checker_ordered(const struct world *w)
+{
+	static struct order o;
+	char input[64];
+	bool any = false;
+
+	for (size_t i = 0; i < w->parts_n && !any; i++) {
+		name_input(input, sizeof(input), w, &w->part[i]);
+		any = read_order(&o, input) != NULL || o.n > 0;
+	}
+	return any;
+}
+
+/* The orders of all parts. Parts of one input have orders together, or none has. */
 static const char *
-read_orders(struct order *order, const struct world *w, bool given_up)
+read_orders(struct order *order, const struct world *w)
 {
 	const char *bad = NULL;
 	size_t ordered = 0;
@@ -397,12 +407,9 @@ read_orders(struct order *order, const struct world *w, bool given_up)
 
 		name_input(input, sizeof(input), w, s);
 		bad = read_order(&order[i], input);
-		if (given_up && order[i].doubtful)
-			order[i].n = 0;
 		ordered = s->partition == 0 ? order[i].n : ordered + order[i].n;
-		for (uint32_t k = 0; ordered == 0 && s->partition + 1 == s->partitions &&
-				     k < s->partitions;
-		     k++)
+		for (uint32_t k = 0;
+		     ordered == 0 && s->partition + 1 == s->partitions && k < s->partitions; k++)
 			order_by_name(
 			    &order[i - s->partition + k], ending_of(w, s), k, s->partitions);
 	}
@@ -436,15 +443,7 @@ const char *
 checker_check_inbox(const struct world *w)
 {
 	static struct order order[WORLD_PRODUCERS];
-	bool doubtful = false;
-	const char *bad = read_orders(order, w, false);
+	const char *bad = read_orders(order, w);
 
-	if (bad == NULL)
-		bad = check_orders(w, order);
-	for (size_t i = 0; i < w->parts_n; i++)
-		doubtful = doubtful || order[i].doubtful;
-	if (bad != NULL && doubtful && read_orders(order, w, true) == NULL &&
-	    check_orders(w, order) == NULL)
-		return NULL;
-	return bad;
+	return bad == NULL ? check_orders(w, order) : bad;
 }

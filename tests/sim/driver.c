@@ -14,8 +14,8 @@
 enum {
 	LOOK_TURNS = 64,
 	WATCH_TURNS = 4,
-	ARRIVE_TURNS = 6, /* a record of a live log, or bytes of a file, come about so often */
-	CLOSE_TURNS = 8,  /* of these, until live inputs are closed */
+	ARRIVE_TURNS = 6,   /* a record of a live log, or bytes of a file, come about so often */
+	CLOSE_TURNS = 8,    /* of these, until live inputs are closed */
 	PRODUCE_TURNS = 40, /* a producer of live inputs is run again about so often */
 	READ_TURNS = 60,    /* and so is who reads documents, status and ledger */
 	STANDBY_ONE_OF = 4,
@@ -38,9 +38,9 @@ enum {
 	DERIVED_ONE_OF = 9,  /* in which trainers derive their lanes, */
 	PRODUCES_ONE_OF = 4, /* in which producers work, */
 	LIVE_ONE_OF = 10,    /* in which files arrive while they do, */
-	READ_ONE_OF = 10,    /* and in which somebody only reads; of the worlds where files arrive */
+	READ_ONE_OF = 10, /* and in which somebody only reads; of the worlds where files arrive */
 	READ_LIVE_ONE_OF = 2,
-	SEEN_TURNS = 4000,   /* then people restart what stalls behind a loss, and repair */
+	SEEN_TURNS = 4000, /* then people restart what stalls behind a loss, and repair */
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
 	EXIT_LOOPS = 97, /* without a call */
@@ -61,7 +61,7 @@ struct run {
 	const struct world *w;
 	struct actor actor[WORLD_ACTORS];
 	bool produces;
-	bool reads; /* somebody looks at documents, status and ledger */
+	bool reads;                 /* somebody looks at documents, status and ledger */
 	bool ever_rivals;           /* two mixers were alive at one time */
 	int64_t ledger_at;          /* of its records those below were looked at */
 	size_t answered;            /* requests, in these */
@@ -338,7 +338,8 @@ comes_too_late(size_t i)
 static bool
 may_produce_fail(size_t i, enum fail_code code)
 {
-	return code == FAIL_FENCED || (code == FAIL_DATA && says(i, "another producer writes here"));
+	return code == FAIL_FENCED ||
+	       (code == FAIL_DATA && says(i, "another producer writes here"));
 }
 
 /* Whoever only reads may say what was taken away, but not that there is less than there is. */
@@ -1072,19 +1073,9 @@ look_at_people(struct run *r)
 		world_arrive(&w->log[chance_below(w->logs_n)]);
 }
 
-static bool
-any_published(const struct run *r)
-{
-	for (size_t i = 0; i < r->w->logs_n; i++)
-		if (cluster_partition(r->w->log[i].topic, r->w->log[i].partition)->end > 0)
-			return true;
-	return false;
-}
-
 /*
- * An input of which nothing was published is read by the names of its files once it is closed:
- * whoever closes it then ends the producers that take it for live first, and what they have sent
- * has come.
+ * An input of which nothing was read is read by the names of its files once it is closed: whoever
+ * closes it then ends the producers that take it for live first, and what they have sent has come.
  */
 static void
 end_producers(struct run *r)
@@ -1108,7 +1099,7 @@ look_at_inbox(struct run *r)
 		return;
 	told->closed = true;
 	told->seals = chance_below(3) == 0;
-	if (!told->seals && !any_published(r))
+	if (!told->seals && !checker_ordered(r->w))
 		end_producers(r);
 	chance_trace("CLOSED, by %s", told->seals ? "--seal" : "live: false");
 }
@@ -1217,8 +1208,7 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 	r->w = world_of(worlds, seed, o);
 	r->reads = o->readers || seed / WORLD_KINDS / PRODUCES_ONE_OF % READ_ONE_OF == 5 ||
 		   (is_inbox(r) && seed / WORLD_INBOXES % READ_LIVE_ONE_OF == 0);
-	r->produces = is_inbox(r) ||
-		      (r->w->produces && seed / WORLD_KINDS % PRODUCES_ONE_OF == 0);
+	r->produces = is_inbox(r) || (r->w->produces && seed / WORLD_KINDS % PRODUCES_ONE_OF == 0);
 	cluster_restore(
 	    r->produces ? r->w->empty : r->w->filled, r->produces ? r->w->empty_n : r->w->filled_n);
 	memset(world_told(), 0, sizeof(*world_told()));

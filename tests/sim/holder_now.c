@@ -21,9 +21,8 @@ this_machine(void)
 struct holder
 holder_self(void)
 {
-	struct holder h = {.pid = (long)cluster->chance.process,
-	    .start = 1,
-	    .machine = this_machine()};
+	struct holder h = {
+	    .pid = (long)cluster->chance.process, .start = 1, .machine = this_machine()};
 
 	snprintf(h.host, sizeof(h.host), "machine%" PRIu32, h.machine);
 	return h;

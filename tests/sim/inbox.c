@@ -75,8 +75,8 @@ inbox_remove_all(const char *folder, unsigned numbers)
 static void
 write_whole(struct inbox_file *f)
 {
-	f->n = (size_t)snprintf(f->text, sizeof(f->text), "a text in one piece, %s, number %" PRIu64,
-	    f->name, chance_below(1000));
+	f->n = (size_t)snprintf(f->text, sizeof(f->text),
+	    "a text in one piece, %s, number %" PRIu64, f->name, chance_below(1000));
 }
 
 /* The last line may have no end: it is one when the input is closed. */
@@ -88,8 +88,8 @@ write_lines(struct inbox_file *f)
 	for (size_t i = 0; i < lines; i++)
 		f->n += (size_t)snprintf(f->text + f->n, sizeof(f->text) - f->n,
 		    "{\"from\":\"%s\",\"text\":\"%s, line %zu%.*s\"}\n",
-		    i == 0 || (i > 1 && chance_below(3) == 0) ? "y" : "x", f->name, i, (int)chance_below(24),
-		    " and what else it says");
+		    i == 0 || (i > 1 && chance_below(3) == 0) ? "y" : "x", f->name, i,
+		    (int)chance_below(24), " and what else it says");
 	f->n -= chance_below(4) == 0;
 }
 

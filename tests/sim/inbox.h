@@ -18,7 +18,7 @@
 
 enum {
 	INBOX_FILES_MAX = 6,
-	INBOX_LINES_MAX = 8,     /* of a file */
+	INBOX_LINES_MAX = 8,       /* of a file */
 	INBOX_BYTES_MAX = 1 << 10, /* of a file */
 };
 

@@ -64,7 +64,8 @@ last_record(uint64_t step)
 	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
 	int64_t found = -1;
 
-	for (int64_t i = p == NULL ? 0 : stable_end(p); p != NULL && found < 0 && i-- > p->log_start;) {
+	for (int64_t i = p == NULL ? 0 : stable_end(p);
+	     p != NULL && found < 0 && i-- > p->log_start;) {
 		struct ledger l = {0};
 		struct failure f;
 
@@ -143,9 +144,10 @@ look_at_documents(const struct world *w, struct failure *f)
 	if (taken_away() != taken || after.sequences < before.sequences)
 		return code == FAIL_DATA ? FAIL_NONE : code;
 	if (code == FAIL_NONE && next < before.sequences)
-		return LESS(f, "topic %s [%" PRId32 "] had %" PRIu64
-			       " sequences when documents were asked for from %" PRIu64
-			       " on, and ended at %" PRIu64,
+		return LESS(f,
+		    "topic %s [%" PRId32 "] had %" PRIu64
+		    " sequences when documents were asked for from %" PRIu64
+		    " on, and ended at %" PRIu64,
 		    l->topic, l->partition, before.sequences, first, next);
 	return code;
 }
@@ -205,8 +207,9 @@ check_length(const struct status *st, const struct world_log *l, const struct le
 		return LESS(f, "the last record of topic %s [%" PRId32 "] was not found", l->topic,
 		    l->partition);
 	if (p->sequences < before->sequences)
-		return LESS(f, "topic %s [%" PRId32 "] had %" PRIu64
-			       " sequences, and its status says %" PRIu64,
+		return LESS(f,
+		    "topic %s [%" PRId32 "] had %" PRIu64
+		    " sequences, and its status says %" PRIu64,
 		    l->topic, l->partition, before->sequences, p->sequences);
 	if (p->sequences > after.sequences)
 		return fail(f, FAIL_DATA,
@@ -214,8 +217,7 @@ check_length(const struct status *st, const struct world_log *l, const struct le
 		    " sequences, and its status says %" PRIu64,
 		    l->topic, l->partition, after.sequences, p->sequences);
 	if (before->sealed && !p->sealed)
-		return LESS(
-		    f, "topic %s [%" PRId32 "] had its End", l->topic, l->partition);
+		return LESS(f, "topic %s [%" PRId32 "] had its End", l->topic, l->partition);
 	return FAIL_NONE;
 }
 
@@ -230,8 +232,9 @@ check_samples(const struct status *st, struct failure *f)
 	for (int64_t i = from < p->log_start ? p->log_start : from; i <= st->ledger_offset; i++)
 		n += p->record[i].fate == CLUSTER_COMMITTED;
 	if (st->samples_n < n)
-		return LESS(f, "%zu records of the ledger are there for rates, and its status has %zu",
-		    n, st->samples_n);
+		return LESS(f,
+		    "%zu records of the ledger are there for rates, and its status has %zu", n,
+		    st->samples_n);
 	return FAIL_NONE;
 }
 
@@ -245,8 +248,9 @@ check_ledger(const struct status *st, const struct seen *before, struct failure 
 	bool differs;
 
 	if (st->ledger_offset < before->ledger)
-		return LESS(f, "the ledger's last record was at offset %" PRId64
-			       ", its status is of offset %" PRId64,
+		return LESS(f,
+		    "the ledger's last record was at offset %" PRId64
+		    ", its status is of offset %" PRId64,
 		    before->ledger, st->ledger_offset);
 	if (st->ledger_offset < 0)
 		return FAIL_NONE;
@@ -271,8 +275,7 @@ check_status(
     const struct status *st, const struct world *w, const struct seen *before, struct failure *f)
 {
 	for (size_t i = 0; i < w->logs_n; i++)
-		if (check_length(
-			st, &w->log[i], &before->log[i], was_slow(before), f) != FAIL_NONE)
+		if (check_length(st, &w->log[i], &before->log[i], was_slow(before), f) != FAIL_NONE)
 			return f->code;
 	if (w->config->mix.name == NULL)
 		return FAIL_NONE;
@@ -362,9 +365,9 @@ look_at_ledger(const struct world *w, struct failure *f)
 	if (taken_away() != taken)
 		return code == FAIL_DATA || code == FAIL_CONFIG ? FAIL_NONE : code;
 	if (code == FAIL_NONE && (first < due || last < end))
-		return LESS(f, "the state before step %" PRIu64 " was at ledger offset %" PRId64
-			       ", the last one at %" PRId64 "; they were found at %" PRId64
-			       " and %" PRId64,
+		return LESS(f,
+		    "the state before step %" PRIu64 " was at ledger offset %" PRId64
+		    ", the last one at %" PRId64 "; they were found at %" PRId64 " and %" PRId64,
 		    step, due, end, first, last);
 	return code;
 }

@@ -100,7 +100,8 @@ static int
 usage(void)
 {
 	fprintf(stderr, "usage: sim [--processes] [--lost] [--shared] [--derived] [--live] "
-			"[--readers] [--seeds N] [--first S] [--workers W] [--both N] | --seed S [--without MASK]\n");
+			"[--readers] [--seeds N] [--first S] [--workers W] [--both N] | --seed S "
+			"[--without MASK]\n");
 	return 2;
 }
 

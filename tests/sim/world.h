@@ -25,8 +25,9 @@
 
 enum {
 	WORLD_KINDS = 27,
-	WORLD_INBOXES = 4,        /* worlds of live inputs, */
-	WORLD_INBOX_FIRST = 3 * WORLD_KINDS, /* behind own partitions, shared ones, no batch topic */
+	WORLD_INBOXES = 4, /* worlds of live inputs, */
+	WORLD_INBOX_FIRST =
+	    3 * WORLD_KINDS, /* behind own partitions, shared ones, no batch topic */
 	WORLDS = WORLD_INBOX_FIRST + WORLD_INBOXES,
 	WORLD_WORKERS_MAX = 64,
 	WORLD_LANES_MAX = 4,
@@ -159,7 +160,7 @@ struct world_told {
 	bool twice;                 /* one has said that another trains its rank, too */
 	char given[256];            /* what is wrong with what a trainer was given; "": nothing */
 	uint64_t process[WORLD_ACTORS]; /* its number; 0: the actor does not live */
-	bool closed, seals; /* live inputs are closed: by --seal, or by `live: false` */
+	bool closed, seals;             /* live inputs are closed: by --seal, or by `live: false` */
 };
 
 /*
@@ -235,6 +236,8 @@ void checker_ended(uint64_t steps);
 bool checker_sealed(const struct world_log *l);
 /* checker_inbox.c: the domain logs of a world in which files have arrived. */
 const char *checker_check_inbox(const struct world *w);
+/* Whether an order of some of its files is in the log of arrivals. */
+bool checker_ordered(const struct world *w);
 /* Says in the trace what the log of arrivals holds. */
 void checker_trace_arrivals(void);
 /* checker_free.c: steps and ledger of a world whose draws rest on when things happen. */

@@ -190,7 +190,8 @@ rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_records,
 
 	(void)rk;
 	(void)del_record_cnt; /* 1: librdkafka takes no more */
-	if (!client_admin_asked("DeleteRecords", "", options, RD_KAFKA_EVENT_DELETERECORDS_RESULT, rkqu))
+	if (!client_admin_asked(
+		"DeleteRecords", "", options, RD_KAFKA_EVENT_DELETERECORDS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->list = rd_kafka_topic_partition_list_copy(del_records[0]->list);
@@ -315,7 +316,7 @@ rd_kafka_DeleteConsumerGroupOffsets(rd_kafka_t *rk,
 		cluster_commit_forget(
 		    del_grpoffsets[0]->group, list->elems[i].topic, list->elems[i].partition);
 	client_admin_answer(rkqu, client_event(RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT,
-			       RD_KAFKA_RESP_ERR_NO_ERROR));
+				      RD_KAFKA_RESP_ERR_NO_ERROR));
 }
 
 /* ---- topics ---- */
@@ -431,7 +432,8 @@ rd_kafka_CreateTopics(rd_kafka_t *rk, rd_kafka_NewTopic_t **new_topics, size_t n
 	rd_kafka_event_t *e;
 
 	(void)rk;
-	if (!client_admin_asked("CreateTopics", "", options, RD_KAFKA_EVENT_CREATETOPICS_RESULT, rkqu))
+	if (!client_admin_asked(
+		"CreateTopics", "", options, RD_KAFKA_EVENT_CREATETOPICS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->topic = admin_make(new_topic_cnt, sizeof(*e->topic));
@@ -484,7 +486,8 @@ rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, size_
 	rd_kafka_event_t *e;
 
 	(void)rk;
-	if (!client_admin_asked("DeleteTopics", "", options, RD_KAFKA_EVENT_DELETETOPICS_RESULT, rkqu))
+	if (!client_admin_asked(
+		"DeleteTopics", "", options, RD_KAFKA_EVENT_DELETETOPICS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_DELETETOPICS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->topic = admin_make(del_topic_cnt, sizeof(*e->topic));
