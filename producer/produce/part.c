@@ -315,6 +315,8 @@ find_places(const struct part *s, const struct input_position *from, bool from_s
  *     live        none                it starts empty; no partition may have records yet
  *     live        there               it is read first, then what has come since
  *     not live    none                an ordinary input: files by name
+ *     not live    taken over, empty   the same, taken over once more: portions that a killed producer
+ *                                     had on their way, and that are not visible yet, are void
  *     not live    there               it was live once: by the order, for ever, then what has come
  *                                     since, and its End. Void if nothing was published and files
  *                                     of it are gone
@@ -332,23 +334,25 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	    .folder = o->folder,
 	    .partition = o->partition,
 	    .partitions = o->partitions};
-	bool there, ordered;
+	bool there, was_live;
 	size_t name, portion;
 
 	if (arrivals_log_read(&s->order, &there, &name, s->o->reader, s->config->corpus, names,
 		s->o->domains_n, f) != FAIL_NONE)
 		return f->code;
-	ordered = s->order.n > 0;
+	was_live = s->order.taken;
 	drop_stale(s, o->folder);
-	if (!d->live && !ordered)
+	if (!d->live && !was_live)
 		return FAIL_NONE;
 	if (d->live && check_begun(s, f) != FAIL_NONE)
 		return f->code;
-	if (find_places(s, from, from_start, &portion, f) != FAIL_NONE ||
-	    arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
+	if ((d->live || s->order.n > 0) &&
+	    find_places(s, from, from_start, &portion, f) != FAIL_NONE)
+		return f->code;
+	if (arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
 		return f->code;
 	if (!d->live && s->order.n == 0)
-		return FAIL_NONE; /* an order that nothing was published by; it is void now */
+		return FAIL_NONE; /* whatever still comes of the order is void */
 	if (s->o->skip_missing && skip_missing(s, &now, portion, f) != FAIL_NONE)
 		return f->code;
 	if (any_lost(&s->order) && mark_outputs(s, f) != FAIL_NONE)
