@@ -308,8 +308,10 @@ find_places(const struct part *s, const struct input_position *from, bool from_s
 	for (size_t i = 0; i < n; i++) {
 		const struct resume *r = &resume[i];
 
+		/* Only a record of files by name says how many files there were. */
 		if (r->state == RESUME_PARTIAL && part_outputs_topic(s->outputs, i)[0] != '\0' &&
-		    live_order_find(&s->order, r->file, r->byte) == LIVE_ORDER_NONE)
+		    (r->files > 0 ||
+			live_order_find(&s->order, r->file, r->byte) == LIVE_ORDER_NONE))
 			return fail(f, FAIL_DATA,
 			    "topic %s: ended at byte %" PRIu64
 			    " of file %s, which the topic of arrivals does not have",
@@ -325,6 +327,8 @@ find_places(const struct part *s, const struct input_position *from, bool from_s
  *     live        none                it starts empty; no partition may have records yet
  *     live        there               it is read first, then what has come since
  *     not live    none                an ordinary input: files by name
+ *     not live    taken over, empty   the same, taken over once more: portions that a killed producer
+ *                                     had on their way, and that are not visible yet, are void
  *     not live    there               it was live once: by the order, for ever, then what has come
  *                                     since, and its End. Void if nothing was published and files
  *                                     of it are gone
@@ -348,7 +352,7 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	    .folder = o->folder,
 	    .partition = o->partition,
 	    .partitions = o->partitions};
-	bool once, ordered, by_order;
+	bool once, was_live, by_order;
 	size_t name, portion;
 	int64_t end;
 
@@ -358,19 +362,21 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	if (live_order_is_doubtful(&s->order) &&
 	    find_places(s, from, from_start, &portion, f) == FAIL_DATA)
 		live_order_void(&s->order); /* what was published is of no order */
-	ordered = s->order.n > 0;
+	was_live = s->order.takers_n > 0;
 	by_order = d->live || (once && s->o->partitions > 1 && topic_by_names(s) == NULL);
 	drop_stale(s, o->folder);
-	if (!by_order && !ordered)
+	if (!by_order && !was_live)
 		return FAIL_NONE;
 	if (d->live && check_begun(s, f) != FAIL_NONE)
 		return f->code;
-	if (find_places(s, from, from_start, &portion, f) != FAIL_NONE ||
-	    arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, s->o->reader, end,
+	if ((by_order || s->order.n > 0) &&
+	    find_places(s, from, from_start, &portion, f) != FAIL_NONE)
+		return f->code;
+	if (arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, s->o->reader, end,
 		f) != FAIL_NONE)
 		return f->code;
 	if (!by_order && s->order.n == 0)
-		return FAIL_NONE; /* an order that nothing was published by; it is void now */
+		return FAIL_NONE; /* whatever still comes of the order is void */
 	if (s->o->skip_missing && skip_missing(s, &now, portion, f) != FAIL_NONE)
 		return f->code;
 	if (any_lost(&s->order) && mark_outputs(s, f) != FAIL_NONE)
