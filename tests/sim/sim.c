@@ -34,7 +34,11 @@ enum {
 	UNIT_SEEDS = 200,
 	UNIT_BOTH = 24, /* of those, played as processes, too */
 	UNIT_DERIVED = 2 * WORLD_KINDS,
-	SHRUNK_MAX = 4, /* of the seeds that failed */
+	UNIT_LIVE = 12 * WORLD_INBOXES,
+	UNIT_READERS = WORLD_KINDS,
+	UNIT_SWITCHED = UNIT_DERIVED + UNIT_LIVE + UNIT_READERS,
+	UNIT_SWITCHED_BOTH = 12, /* one of so many of these, too, after the derived ones */
+	SHRUNK_MAX = 4,          /* of the seeds that failed */
 	SHRINK_ROUNDS = 3,
 	SHRINK_TURN_S = 5,
 	DRAWN_MAX = 64, /* faults that a mask can leave out */
@@ -71,9 +75,9 @@ static const struct {
 
 struct options {
 	uint64_t seeds, first, one, without;
-	uint64_t both; /* so many of the first are played both ways */
-	size_t more_n; /* of unit_seeds, and then */
-	size_t derived_n;
+	uint64_t both;     /* so many of the first are played both ways */
+	size_t more_n;     /* of unit_seeds, and then */
+	size_t switched_n; /* then those of UNIT_SWITCHED */
 	bool single, processes, lost, shared, derived, live, readers;
 	unsigned workers;
 };
@@ -248,8 +252,12 @@ pick(const struct options *o, uint64_t i, struct driver_options *d)
 		return o->first + i;
 	i -= o->seeds;
 	if (i >= o->more_n) {
-		d->derived = true;
-		return i - o->more_n;
+		i -= o->more_n;
+		d->lost = d->shared = false;
+		d->derived = i < UNIT_DERIVED;
+		d->live = !d->derived && i < UNIT_DERIVED + UNIT_LIVE;
+		d->readers = !d->derived && !d->live;
+		return i - (d->derived ? 0 : d->live ? UNIT_DERIVED : UNIT_DERIVED + UNIT_LIVE);
 	}
 	d->lost = unit_seeds[i].lost;
 	d->shared = unit_seeds[i].shared;
@@ -267,13 +275,14 @@ work(const struct options *o, struct work *w, struct tally *t)
 
 	own_cluster();
 	world_enter(t->number);
-	while ((i = w->next++) < o->seeds + o->more_n + o->derived_n) {
+	while ((i = w->next++) < o->seeds + o->more_n + o->switched_n) {
 		struct driver_result r;
 
 		t->seed = pick(o, i, &d);
 		driver_play(worlds, t->seed, &d, &r);
 		count(t, &r);
-		if (i < o->both)
+		if (i < o->both || (o->switched_n > 0 && i >= o->seeds + o->more_n + UNIT_DERIVED &&
+				       i % UNIT_SWITCHED_BOTH == 0))
 			play_again(t, &d, &r);
 	}
 	t->over = true;
@@ -496,7 +505,12 @@ main(int argc, char **argv)
 	if (argc == 1) {
 		o.both = UNIT_BOTH;
 		o.more_n = sizeof(unit_seeds) / sizeof(unit_seeds[0]);
-		o.derived_n = UNIT_DERIVED;
+		o.switched_n = UNIT_SWITCHED;
+	}
+	if (o.live && !driver_plays_live()) {
+		fprintf(stderr, "sim: --live: actors are processes in this build, and these worlds "
+				"need tasks: use another build\n");
+		return 2;
 	}
 	hush();
 	world_open_all(worlds);
