@@ -32,15 +32,15 @@ enum {
 	FAILURES_QUIET = 12,    /* an actor may fail so often without a new fault */
 	SETTLE_MS = 60000,
 	AGAIN_MS = 2000,
-	MADE_ONE_OF = 8,     /* looks after which a deleted topic is made again */
-	LOSSES_ONE_OF = 8,   /* seeds in which what was published is destroyed, */
-	SHARED_ONE_OF = 8,   /* in which lanes share partitions, */
-	DERIVED_ONE_OF = 9,  /* in which trainers derive their lanes, */
-	PRODUCES_ONE_OF = 4, /* in which producers work, */
-	LIVE_ONE_OF = 10,    /* in which files arrive while they do, */
-	READ_ONE_OF = 10, /* and in which somebody only reads; of the worlds where files arrive */
-	READ_LIVE_ONE_OF = 2,
-	SEEN_TURNS = 4000, /* then people restart what stalls behind a loss, and repair */
+	MADE_ONE_OF = 8,      /* looks after which a deleted topic is made again */
+	LOSSES_ONE_OF = 8,    /* seeds in which what was published is destroyed, */
+	SHARED_ONE_OF = 8,    /* in which lanes share partitions, */
+	DERIVED_ONE_OF = 9,   /* in which trainers derive their lanes, */
+	PRODUCES_ONE_OF = 4,  /* in which producers work, */
+	LIVE_ONE_OF = 10,     /* in which files arrive while they do, */
+	READ_ONE_OF = 10,     /* and in which somebody only reads: */
+	READ_LIVE_ONE_OF = 2, /* more often where files arrive */
+	SEEN_TURNS = 4000,    /* then people restart what stalls behind a loss, and repair */
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
 	EXIT_LOOPS = 97, /* without a call */
@@ -1181,8 +1181,8 @@ driver_plays_live(void)
 
 /*
  * In an eighth of the seeds lanes share partitions, where there are several; of the others in a
- * tenth files arrive, and in a ninth trainers derive their lanes. Which ones is such that seeds that found something keep their
- * worlds (unit_seeds in sim.c).
+ * tenth files arrive, and in a ninth trainers derive their lanes. Which ones is such that seeds that
+ * found something keep their worlds (unit_seeds in sim.c).
  */
 static const struct world *
 world_of(const struct world *worlds, uint64_t seed, const struct driver_options *o)
