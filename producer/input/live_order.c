@@ -231,9 +231,9 @@ add_taker(struct live_order *r, const struct arrivals *a, struct failure *f)
 }
 
 /*
- * The writer of a record appends from here on; those that took over before it do not count any
- * more. What it had not seen, behind the portion where it took over, is void. Returns whether it
- * may append.
+ * Makes `writer` the one that appends, if it has taken over and nobody who took over later has
+ * appended. Takers before it are dropped, and so are the portions after its take-over that it had
+ * not seen. Returns false if the writer's records are void.
  */
 static bool
 choose_taker(struct live_order *r, uint64_t writer)

@@ -224,8 +224,8 @@ look_between(const struct arrivals_log *l, const rd_kafka_message_t *m, struct b
 }
 
 /*
- * Reads what came before its own last record, where that is not known yet. Fails with FAIL_FENCED
- * where another producer has written about this input.
+ * Reads the records before its own last one that are not known yet. FAIL_FENCED: one of them is
+ * another producer's record of this input.
  */
 static enum fail_code
 check_alone(struct arrivals_log *l, struct failure *f)

@@ -12,9 +12,9 @@
  *     arrivals_log_add()    portions, before anything that is made of them is published
  *
  * Each record must be the next one of its input after what this producer has seen. If its offset
- * says that others came before it, these are read: a record of the same input means that another
- * producer has taken over, and the call fails with FAIL_FENCED. A producer that was stopped for a
- * minute finds that out here, before it publishes from an order that is void.
+ * shows that other records came before it, these are read. If one of them is of the same input,
+ * another producer has taken over, and the call fails with FAIL_FENCED. So a producer that was
+ * stopped for a minute finds out before it publishes from an order that is void.
  *
  * Thread: opened by one thread, then used by one other until it is closed.
  */

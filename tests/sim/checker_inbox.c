@@ -1,7 +1,7 @@
 /*
- * The domain logs of inputs whose files have arrived: every document once, in the order that the log
- * of arrivals defines, token by token. That log is read here once more by its definition
- * (schemas/Arrivals.avsc), and not by the code that is tested.
+ * Checks the domain logs of live inputs: every document once, in the order that the log of arrivals
+ * defines, token by token. This file reads that log by its definition (schemas/Arrivals.avsc), not
+ * with the code under test.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -95,8 +95,8 @@ struct taker {
 };
 
 /*
- * The records that count (live_order.h): of who appended last, and of those who took over since. A
- * take-over voids nothing before its writer appends.
+ * Reads the records that count (live_order.h): those of the writer that appended last, and of the
+ * writers that took over after it. A take-over voids nothing until its writer appends.
  */
 static const char *
 read_order(struct order *o, const char *input)

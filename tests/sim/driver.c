@@ -334,7 +334,7 @@ comes_too_late(size_t i)
 	return says(i, "no step follows, and the changed configuration is not accepted");
 }
 
-/* Of live inputs: whose turn it is not, and who is overtaken. Nothing else passes by itself. */
+/* Another producer of a live input has taken over. No other failure of a producer is transient. */
 static bool
 may_produce_fail(size_t i, enum fail_code code)
 {
@@ -342,7 +342,7 @@ may_produce_fail(size_t i, enum fail_code code)
 	       (code == FAIL_DATA && says(i, "another producer writes here"));
 }
 
-/* Whoever only reads may say what was taken away, but not that there is less than there is. */
+/* A reader may fail because records were taken away, but it may never miss some that are there. */
 static bool
 may_read_fail(const struct run *r, size_t i)
 {
@@ -1074,8 +1074,8 @@ look_at_people(struct run *r)
 }
 
 /*
- * An input of which nothing was read is read by the names of its files once it is closed: whoever
- * closes it then ends the producers that take it for live first, and what they have sent has come.
+ * If no order exists when an input is closed, it is read by the names of its files. A user who closes
+ * it then ends the producers with the former configuration first. Everything they sent arrives.
  */
 static void
 end_producers(struct run *r)

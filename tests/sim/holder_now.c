@@ -1,7 +1,7 @@
 /*
- * holder.h without the machine, in the place of producer/writer/holder.c: a process is the one that
- * the driver has started as the n-th, and actors are on two machines, in turns. Who is dead is known
- * on its own machine, and there at once.
+ * holder.h without the machine, in the place of producer/writer/holder.c. The process ID is the
+ * number under which the driver started the process. Actors are on two simulated machines, and only
+ * the machine of a dead process knows at once that it is dead.
  */
 #include "producer/writer/holder.h"
 

@@ -12,7 +12,7 @@
 
 enum {
 	FILES_MIN = 2,
-	LINES_MIN = 2,   /* of each kind one, where they are dealt out */
+	LINES_MIN = 2,   /* one for each domain, if `where` deals them out */
 	GIVEN_MAX = 200, /* bytes that come at once */
 	PATH_BYTES = 4096
 };
@@ -79,7 +79,7 @@ write_whole(struct inbox_file *f)
 	    "a text in one piece, %s, number %" PRIu64, f->name, chance_below(1000));
 }
 
-/* The last line may have no end: it is one when the input is closed. */
+/* The last line can lack its end of line: it counts once the input is closed. */
 static void
 write_lines(struct inbox_file *f)
 {

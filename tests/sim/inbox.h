@@ -1,14 +1,14 @@
 /*
  * inbox.h -- the folder in which the files of live inputs arrive while producers run.
  *
- * A seed draws what will be in it: some files of JSON lines, which grow by any number of bytes, also
- * to the middle of a line, and some texts, which are there at once. Their names are drawn so that
- * what comes later sorts before what was there. Once all is there the input is closed: `live: false`
- * in the configuration, or `--seal`.
+ * The seed draws which files will arrive. Files of JSON lines grow by any number of bytes, so they
+ * can end in the middle of a line for a while. A text arrives in one piece. Names are not in the
+ * order of arrival: a later file can sort before an earlier one. Once all files are complete, the
+ * driver closes the input with `live: false` or `--seal`.
  *
- * The checker knows the documents from here, and asks the log of arrivals for their order alone.
+ * The checker takes the documents from here, and only their order from the log of arrivals.
  *
- * The worker that plays seeds is in a folder of its own (inbox_enter), to which names are relative.
+ * Each worker has a folder of its own (inbox_enter). Names are relative to it.
  */
 #ifndef TESTS_SIM_INBOX_H
 #define TESTS_SIM_INBOX_H
@@ -29,14 +29,14 @@ struct inbox_file {
 	bool whole; /* a text: one document */
 };
 
-/* Works in folder `number` of `folder`, which is made where it is not there. */
+/* Makes folder `number` of `folder` the working directory; creates it if it is missing. */
 void inbox_enter(const char *folder, unsigned number);
 /* Removes the folders of all workers. */
 void inbox_remove_all(const char *folder, unsigned numbers);
 
-/* Empties the folder, and draws what will come; with `texts` a text is among it. */
+/* Empties the folder and draws which files will arrive; with `texts` one of them is a text. */
 void inbox_begin(bool texts);
-/* Some of it comes; false: all is there. */
+/* Some bytes of a file arrive; false: all files are complete. */
 bool inbox_arrive(void);
 bool inbox_complete(void);
 

@@ -1,7 +1,7 @@
 /*
- * Whoever only looks: at the documents of a domain, at the status, at the ledger. What it is told is
- * held against the cluster itself: never less than there was when it asked, and not more than there
- * is when it has its answer. (Where records were taken away meanwhile, nothing is said.)
+ * Actors that only read: the documents of a domain, the status, the ledger. Each compares what it
+ * got with the cluster itself. It must get at least what was there when it asked, and at most what
+ * is there when the answer comes. If records were taken away meanwhile, it compares nothing.
  */
 #include <inttypes.h>
 #include <string.h>

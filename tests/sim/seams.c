@@ -1,8 +1,8 @@
 /*
- * Where threads meet in the producer, whoever asks waits until the answer is there: how long a job
- * takes on this machine then decides nothing. There are no threads at all: what would be one is
- * done at once, before the call that starts it returns; in builds for tools that watch threads they
- * are there. Linked with --wrap.
+ * The simulation has no threads: the work of a thread is done before the call that starts it
+ * returns. Builds for tools that watch threads do have them. There, a caller that asks another
+ * thread for something waits until the answer is there, so that the speed of this machine decides
+ * nothing. Linked with --wrap.
  */
 #include <pthread.h>
 
