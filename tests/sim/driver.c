@@ -339,7 +339,7 @@ static bool
 may_produce_fail(size_t i, enum fail_code code)
 {
 	return code == FAIL_FENCED ||
-	       (code == FAIL_DATA && says(i, "another producer writes here"));
+	       (code == FAIL_DATA && says(i, "End the other one"));
 }
 
 /* A reader may fail because records were taken away, but it may never miss some that are there. */

@@ -68,6 +68,9 @@ static const struct {
     {.seed = 1517, .shared = true},  /* a trainer took one for its lane, */
     {.seed = 11944, .shared = true}, /* and as a mixer looked at the ends of lanes */
     {.seed = 146180}, /* a partition went offline behind an end that it had told too low */
+    {.seed = 81, .live = true},  /* a producer that was stopped published from a void order */
+    {.seed = 421, .live = true}, /* a take-over that came late voided what was published */
+    {.seed = 45, .live = true},  /* a closed partition without an order was read by names */
     {.seed = 115,
 	.derived =
 	    true}, /* a follower did not have the ledger's first record yet, which was read */
