@@ -190,6 +190,15 @@ rd_kafka_resp_err_t kafka_assign_one(
     rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset);
 
 /*
+ * Whether `m` reports the end of its partition, at `end` or later. Take `end` from
+ * kafka_watermarks() with the same handle: the leader gave it. A follower that lags (client.rack),
+ * or a new leader, reports an earlier end until it has heard how far the others are. To believe
+ * that one would be to miss records, so the reader polls on; the end is reported again later. The
+ * end is compared, not the last record: markers of transactions may lie between the two.
+ */
+bool kafka_at_end(const rd_kafka_message_t *m, int64_t end);
+
+/*
  * Gives the last visible record of a partition, to be ended with rd_kafka_message_destroy();
  * *out = NULL: the partition holds none. `rk` is a KAFKA_READER with nothing assigned, and has
  * nothing assigned afterwards. Steps back over control and aborted records.

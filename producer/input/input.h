@@ -141,6 +141,13 @@ struct input_position {
 	int64_t settled_bytes; /* of them but the last, as stored; -1: not known */
 };
 
+/*
+ * The portion of a live input's order at which reading from `from` begins. FAIL_DATA: the order
+ * does not have that place. A producer asks before it takes the input over; see live_order.h.
+ */
+enum fail_code input_live_start(const struct live_order *r, const struct input_position *from,
+    size_t *portion, struct failure *f);
+
 /* Where an input ended, once input_next() has given NULL; see Input in schemas/End.avsc. */
 struct input_end {
 	uint64_t records, files, names;

@@ -123,41 +123,27 @@ missing_file(const struct part *s, const char *folder)
 }
 
 /*
- * An order of which nothing was published binds nobody: the files may have been moved, or the
- * domain is not live any more. It is dropped then, and arrivals_log_open() makes that durable.
+ * An order of which nothing was published, and whose files are gone, binds nobody. It is dropped
+ * then, and arrivals_log_open() makes that durable. While the files are there the order stands, also
+ * if the domain is not live any more: a producer that was killed may have sent records that are not
+ * visible yet, and only the same order makes records that are equal to those.
  */
 static void
-drop_stale(struct part *s, const char *folder, bool live)
+drop_stale(struct part *s, const char *folder)
 {
 	const char *missing;
 
 	if (s->order.n == 0 || !is_fresh(s))
 		return;
 	missing = missing_file(s, folder);
-	if (live && missing == NULL)
+	if (missing == NULL)
 		return;
-	if (live)
-		log_info("produce: %s starts over: nothing was published, and file %s has changed",
-		    s->o->label, missing);
+	log_info("produce: %s starts over: nothing was published, and file %s has changed",
+	    s->o->label, missing);
 	live_order_reset(&s->order);
 }
 
 /* ---- files of a live input that are lost ---- */
-
-/* The portion from which on a run reads; order.n: none of those that are there. */
-static size_t
-first_portion(const struct part *s, const struct input_position *from, bool from_start)
-{
-	size_t k;
-
-	if (from_start)
-		return 0;
-	if (from->ended)
-		return from->files < s->order.n ? (size_t)from->files : s->order.n;
-	k = from->file == NULL ? LIVE_ORDER_NONE
-			       : live_order_find(&s->order, from->file, from->byte);
-	return k == LIVE_ORDER_NONE ? s->order.n : k; /* the reader fails there */
-}
 
 static enum fail_code
 give_up_file(struct part *s, size_t file, struct failure *f)
@@ -247,11 +233,7 @@ mark_outputs(struct part *s, struct failure *f)
 		if (r->state == RESUME_PARTIAL) {
 			size_t k = live_order_find(&s->order, r->file, r->byte);
 
-			if (k == LIVE_ORDER_NONE)
-				return fail(f, FAIL_DATA,
-				    "topic %s: ended at byte %" PRIu64
-				    " of file %s, which the topic of arrivals does not have",
-				    part_outputs_topic(s->outputs, i), r->byte, r->file);
+			assert(k != LIVE_ORDER_NONE); /* find_places() */
 			m = (struct record_mark){k, r->byte, r->document};
 			if (live_order_is_lost(&s->order, k)) {
 				m = (struct record_mark){k + 1, 0, r->document + 1};
@@ -278,24 +260,64 @@ any_lost(const struct live_order *r)
 
 /*
  * A partition that has records without an order was produced by the names of all files, sorted. The
- * two orders differ, so that no position in one means anything in the other.
+ * two orders differ, so that no position in one means anything in the other. Returns the topic of
+ * such a partition; NULL: there is none.
  */
-static enum fail_code
-check_begun(const struct part *s, struct failure *f)
+static const char *
+topic_by_names(const struct part *s)
 {
 	size_t n;
 	const struct resume *resume = part_outputs_resume(s->outputs, &n);
 
 	for (size_t i = 0; i < n && s->order.n == 0; i++) {
 		const struct resume *r = &resume[i];
-		bool behind = r->state == RESUME_APPEND && r->document > 0;
 
-		if (r->state == RESUME_PARTIAL || behind)
-			return fail(f, FAIL_CONFIG,
-			    "topic %s: was begun with `live: false`, by all files in the order of "
-			    "their names, and cannot become live: produce it as it was begun, and "
-			    "make what keeps arriving a domain of its own",
-			    part_outputs_topic(s->outputs, i));
+		if (r->state == RESUME_PARTIAL || (r->state == RESUME_APPEND && r->document > 0))
+			return part_outputs_topic(s->outputs, i);
+	}
+	return NULL;
+}
+
+static enum fail_code
+check_begun(const struct part *s, struct failure *f)
+{
+	const char *topic = topic_by_names(s);
+
+	if (topic == NULL)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "topic %s: was begun with `live: false`, by all files in the order of "
+	    "their names, and cannot become live: produce it as it was begun, and "
+	    "make what keeps arriving a domain of its own",
+	    topic);
+}
+
+/*
+ * Finds the portion at which a run from `from` begins, in *portion. The order must also have the
+ * place at which each output ended: else it is not all of the order, or that of another input. To
+ * take the input over after such an order would make the rest void, for every later run.
+ */
+static enum fail_code
+find_places(const struct part *s, const struct input_position *from, bool from_start,
+    size_t *portion, struct failure *f)
+{
+	size_t n;
+	const struct resume *resume = part_outputs_resume(s->outputs, &n);
+
+	*portion = 0;
+	if (!from_start && input_live_start(&s->order, from, portion, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < n; i++) {
+		const struct resume *r = &resume[i];
+
+		/* Only a record of files by name says how many files there were. */
+		if (r->state == RESUME_PARTIAL && part_outputs_topic(s->outputs, i)[0] != '\0' &&
+		    (r->files > 0 ||
+			live_order_find(&s->order, r->file, r->byte) == LIVE_ORDER_NONE))
+			return fail(f, FAIL_DATA,
+			    "topic %s: ended at byte %" PRIu64
+			    " of file %s, which the topic of arrivals does not have",
+			    part_outputs_topic(s->outputs, i), r->byte, r->file);
 	}
 	return FAIL_NONE;
 }
@@ -307,11 +329,21 @@ check_begun(const struct part *s, struct failure *f)
  *     live        none                it starts empty; no partition may have records yet
  *     live        there               it is read first, then what has come since
  *     not live    none                an ordinary input: files by name
+ *     not live    taken over, empty   the same, taken over once more: portions that a killed producer
+ *                                     had on their way, and that are not visible yet, are void
  *     not live    there               it was live once: by the order, for ever, then what has come
- *                                     since, and its End. Nothing published: the order is void
+ *                                     since, and its End. Void if nothing was published and files
+ *                                     of it are gone
  *
- * Reads the order, takes the input over, and fills what of *o, and *live, follows. FAIL_CONFIG: a
- * partition was begun without an order.
+ * Parts of one input must agree on this, because a live input assigns files to parts by the hash of
+ * their names, and one that is read by names deals them out in turn. If one part reads the other
+ * way, some files are published twice and others never. A part sees only what it has published
+ * itself. So an input of several parts that was once read as live is read by its order in every
+ * part, even in a part that has no order yet.
+ *
+ * Reads the order and finds the places in it. Only then takes the input over, and fills what of *o,
+ * and *live, follows. FAIL_CONFIG: a partition was begun without an order. FAIL_DATA: the order does
+ * not have a place.
  */
 static enum fail_code
 open_live(struct part *s, input_name *names, const struct input_position *from, bool from_start,
@@ -322,24 +354,32 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	    .folder = o->folder,
 	    .partition = o->partition,
 	    .partitions = o->partitions};
-	bool there, ordered;
-	size_t name;
+	bool once, was_live, by_order;
+	size_t name, portion;
+	int64_t end;
 
-	if (arrivals_log_read(&s->order, &there, &name, s->o->reader, s->config->corpus, names,
+	if (arrivals_log_read(&s->order, &once, &name, &end, s->o->reader, s->config->corpus, names,
 		s->o->domains_n, f) != FAIL_NONE)
 		return f->code;
-	ordered = s->order.n > 0;
-	drop_stale(s, o->folder, d->live);
-	if (!d->live && !ordered)
+	if (live_order_is_doubtful(&s->order) &&
+	    find_places(s, from, from_start, &portion, f) == FAIL_DATA)
+		live_order_void(&s->order); /* what was published is of no order */
+	was_live = s->order.takers_n > 0;
+	by_order = d->live || (once && s->o->partitions > 1 && topic_by_names(s) == NULL);
+	drop_stale(s, o->folder);
+	if (!by_order && !was_live)
 		return FAIL_NONE;
 	if (d->live && check_begun(s, f) != FAIL_NONE)
 		return f->code;
-	if (arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
+	if ((by_order || s->order.n > 0) &&
+	    find_places(s, from, from_start, &portion, f) != FAIL_NONE)
 		return f->code;
-	if (!d->live && s->order.n == 0)
-		return FAIL_NONE; /* an order that nothing was published by; it is void now */
-	if (s->o->skip_missing &&
-	    skip_missing(s, &now, first_portion(s, from, from_start), f) != FAIL_NONE)
+	if (arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, s->o->reader, end,
+		f) != FAIL_NONE)
+		return f->code;
+	if (!by_order && s->order.n == 0)
+		return FAIL_NONE; /* whatever still comes of the order is void */
+	if (s->o->skip_missing && skip_missing(s, &now, portion, f) != FAIL_NONE)
 		return f->code;
 	if (any_lost(&s->order) && mark_outputs(s, f) != FAIL_NONE)
 		return f->code;

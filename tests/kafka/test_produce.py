@@ -198,11 +198,15 @@ def corpus(tmp_path, bootstrap, vocab):
     made.riffle.close()
 
 
-@pytest.fixture(scope="module")
-def encoding(vocab):
+def encoding_of(vocab):
     ranks = tiktoken.load.load_tiktoken_bpe(str(vocab / "r50k_base.tiktoken"))
     return tiktoken.Encoding("r50k", pat_str=openai_public.r50k_pat_str, mergeable_ranks=ranks,
                              special_tokens={"<|endoftext|>": EOS})
+
+
+@pytest.fixture(scope="module")
+def encoding(vocab):
+    return encoding_of(vocab)
 
 
 def texts(n, seed=1):
