@@ -119,13 +119,14 @@ live_order_add(struct live_order *r, const struct live_order_portion *p, struct 
 	r->file[p->file].last = r->n;
 	r->file[p->file].lost = r->file[p->file].lost || p->byte == p->end;
 	r->portion[r->n++] = *p;
+	r->kept = r->n;
 	return FAIL_NONE;
 }
 
 void
 live_order_reset(struct live_order *r)
 {
-	r->n = 0;
+	r->n = r->kept = 0;
 	live_order_settle(r);
 }
 
@@ -220,14 +221,15 @@ live_order_apply(struct live_order *r, const struct arrivals *a, struct failure 
 	assert(r->n <= r->room);
 	if (!a->takes_over && !ours)
 		return FAIL_NONE; /* of one that somebody else has taken over from */
-	if (a->takes_over ? a->first > r->n : a->first != r->n)
+	if (a->takes_over ? a->first > r->kept : a->first != r->n)
 		return fail(f, FAIL_DATA,
 		    "portion %" PRIu64 " of input %.*s stands where %zu belongs: records were "
 		    "deleted",
 		    a->first, (int)a->input.n, a->input.bytes, r->n);
 	r->taken = true;
 	r->writer = a->writer;
-	r->n = (size_t)a->first; /* whoever takes over has not seen what comes behind */
+	/* Whoever takes over has not seen the portions after these, nor a take-over before them. */
+	r->n = (size_t)a->first;
 	return add_all(r, a, f);
 }
 

@@ -24,6 +24,12 @@
  *     4. P1 wakes, has seen a.jsonl, and appends portion 2          void: P2 has taken over
  *     5. P2 has seen a.jsonl and b's growth, and appends 2 and 3    these count
  *
+ * A take-over may be invisible when the next producer reads the log, because its writer was killed
+ * before it was acknowledged. That writer has appended nothing, so the portions are as they were:
+ *
+ *     6. P3 is killed while its take-over at 0 is on its way: it had not seen any portion
+ *     7. P4 reads four portions, and not yet that take-over. It takes over at 4    all four count
+ *
  * All readers of the log see the same records in the same order, so they agree on which count. P1
  * may have published from its portion 2 meanwhile: the partition shows that (writer.h, "another
  * producer writes here"), and one of the two fails.
@@ -93,6 +99,8 @@ struct live_order_file {
 struct live_order {
 	struct live_order_portion *portion;
 	size_t n, room;
+	size_t
+	    kept; /* portions [n, kept) are void; whoever has not seen why may take them up again */
 	struct live_order_file *file;
 	size_t files_n, files_room;
 	size_t *slot; /* hash table of file indices + 1 */
