@@ -261,7 +261,7 @@ soak: deps-test  ## MINUTES (30) at full rate with a fault a minute: memory and 
 stuck: deps-test  ## a trainer that is slow for SLOW (600) seconds, a broker that is dead for DEAD (60)
 	@$(CHAOS) stuck --slow $(or $(SLOW),600) --dead $(or $(DEAD),60)
 
-lagging: deps-test  ## RUNS (200) short runs of live domains beside followers that hear late where a log ends; it continues where it was. SEED=n begins again, RUN=k repeats one
+lagging: deps-test  ## RUNS (200) short runs of live domains near followers that lag; it continues after an interrupt. SEED=n begins again, RUN=k repeats one
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/chaos lagging $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(RUN),--run $(RUN))
 

@@ -37,8 +37,8 @@ def command_of_kafka(version, name):
 
 
 def lagging(ms):
-    """Properties of brokers whose followers hear late where a log ends: one that has all records waits for so long at its leader,
-    which tells it only then how many of them are committed."""
+    """Properties of brokers whose followers learn up to `ms` late how far a log is committed. A follower that has all records
+    waits that long for more, and the leader's answer is what tells it."""
     return {"replica.fetch.wait.max.ms": ms, "replica.fetch.min.bytes": 1_000_000, "replica.lag.time.max.ms": 40_000,
             "offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1,
             "transaction.state.log.min.isr": 1}

@@ -1,9 +1,9 @@
-"""lagging: live domains on three brokers whose followers hear late where a log ends, read by clients of every rack.
+"""lagging: live domains on three brokers whose followers learn late how far a log is committed, read by clients of every rack.
 
     lagging.py [--kafka 3.9] [--runs 200] [--seed N] [--jobs 3] [--run K]
 
-In each run a producer is started several times: files arrive between and beside the starts, some starts are killed, and each has a
-`client.rack` of its own or none. The last starts have `live: false` in the configuration. Then the domain logs must hold the
+In each run a producer is started several times. Files arrive between the starts and during them, some starts are killed, and each
+has a `client.rack` of its own or none. The last starts have `live: false` in the configuration. Then the domain logs must hold the
 documents of the files: equal, each exactly once, those of a file in its order. Some runs also mix, and read what was mixed.
 
 A run follows from the seed and its number alone. How many have passed is in $B/lagging/state.json: interrupted, the same command
@@ -65,7 +65,7 @@ class Commands:
             return process
 
     def finish(self, process, seconds=COMMAND_S):
-        """Returns stdout; None: it was still running after so many seconds, and was killed."""
+        """Returns stdout; None: it was still running after that many seconds, and was killed."""
         try:
             out = process.communicate(timeout=seconds)[0]
         except subprocess.TimeoutExpired:
@@ -144,7 +144,7 @@ class Run:
         return self.log.read_text().splitlines()[-1]
 
     def produce(self, *words, kill_after=None, arrive=0):
-        """One start of the producer, killed after so many seconds, or with files that arrive beside it. Returns its exit code."""
+        """One start of the producer, killed after `kill_after` seconds if given; `arrive` files come meanwhile. Returns its exit code."""
         with open(self.log, "a") as log:
             process = self.commands.start(self.words("produce", "--workers", 1, *words), log)
         for _ in range(arrive):
@@ -159,7 +159,7 @@ class Run:
         return process.returncode
 
     def settle(self, *words):
-        """A start that is not killed: it ends with 0, or finds late records of the one that was killed and is started again."""
+        """A start that is not killed. It must end with 0; if it meets late records of a killed one, it is started again."""
         for _ in range(1 + LATE_TRIES * self.was_killed):
             code = self.produce(*words)
             if code != 1 or LATE not in self.last_line():
@@ -171,7 +171,7 @@ class Run:
     # ---- what happens ----
 
     def arrive(self):
-        """A new file, whose name may sort before all others, or more lines of one that is there."""
+        """A new file, whose name may sort before all others, or more lines of an old file."""
         domain = self.rng.choice(self.domains)
         files = self.files[domain]
         if files and self.rng.random() < 0.4:

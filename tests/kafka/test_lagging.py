@@ -1,4 +1,4 @@
-"""Followers that hear late where a log ends. A command near one of them (client.rack) reads to the end that the leader gives."""
+"""Followers that learn late how far a log is committed. A command near one (client.rack) reads to the end that the leader gives."""
 
 import json
 import pathlib

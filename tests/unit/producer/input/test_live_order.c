@@ -109,6 +109,28 @@ test_a_late_take_over_voids_nothing(void **unused)
 }
 
 static void
+test_a_take_over_that_the_next_writer_has_not_seen_voids_nothing(void **unused)
+{
+	struct live_order r = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 0, "abcd", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 2, true, 1, "", &f), FAIL_NONE); /* killed, not visible */
+	assert_int_equal(apply(&r, 3, true, 4, "", &f), FAIL_NONE);
+	check(&r, "abcd");
+	assert_int_equal(apply(&r, 3, false, 4, "e", &f), FAIL_NONE);
+	check(&r, "abcde");
+	/* One who has appended something was seen: nothing comes back after it. */
+	assert_int_equal(apply(&r, 4, true, 1, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 4, false, 1, "f", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 5, true, 3, "", &f), FAIL_DATA);
+	check(&r, "af");
+	live_order_close(&r);
+}
+
+static void
 test_records_that_are_missing_are_found(void **unused)
 {
 	struct live_order r = {0};
@@ -230,6 +252,7 @@ main(void)
 	    cmocka_unit_test(test_the_order_is_that_of_the_log_and_files_come_back),
 	    cmocka_unit_test(test_what_a_writer_appends_after_another_took_over_is_void),
 	    cmocka_unit_test(test_a_late_take_over_voids_nothing),
+	    cmocka_unit_test(test_a_take_over_that_the_next_writer_has_not_seen_voids_nothing),
 	    cmocka_unit_test(test_records_that_are_missing_are_found),
 	    cmocka_unit_test(test_a_place_is_found_by_file_and_byte),
 	    cmocka_unit_test(test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same),
