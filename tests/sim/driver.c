@@ -338,8 +338,7 @@ comes_too_late(size_t i)
 static bool
 may_produce_fail(size_t i, enum fail_code code)
 {
-	return code == FAIL_FENCED ||
-	       (code == FAIL_DATA && says(i, "End the other one"));
+	return code == FAIL_FENCED || (code == FAIL_DATA && says(i, "End the other one"));
 }
 
 /* A reader may fail because records were taken away, but it may never miss some that are there. */
