@@ -140,8 +140,8 @@ $B/librdkafka_sim.a: $(SIMULATED)
 
 # Waits of the producer's threads are without time-outs in it, so that a seed decides everything.
 COMMA    := ,
-SIM_WRAP := $(addprefix -Wl$(COMMA)--wrap=,pool_take chunk_queue_take pthread_create pthread_join pthread_detach)
-SIM_OBJECTS := $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker checker_free actors world world_kinds orders seams prefetch_now pool_now owner_now)
+SIM_WRAP := $(addprefix -Wl$(COMMA)--wrap=,pool_take chunk_queue_take thread_probe pthread_create pthread_join pthread_detach)
+SIM_OBJECTS := $(patsubst %,$B/tests/sim/%.o,sim driver task heap checker checker_free checker_inbox actors readers inbox world world_kinds orders seams prefetch_now pool_now owner_now chunk_queue_now holder_now)
 $B/sim: $(SIM_OBJECTS) $B/librdkafka_sim.a $B/core.a
 	$(PROGRAM) $(SIM_WRAP) -o $@ $^ $B/librdkafka_sim.a $(filter-out -lrdkafka %/librdkafka.a,$(LIBS))
 
@@ -167,7 +167,7 @@ unit: deps-unit  ## every unit test, and a short simulation; needs no broker. T=
 SEEDS ?= 10000
 sim:  ## riffle on a Kafka in memory under SEEDS (10000) seeds of faults; SEED=n replays one
 	@$(PARALLEL) $B/sim
-	@$B/sim $(if $(LOST),--lost) $(if $(SHARED),--shared) $(if $(DERIVED),--derived) $(if $(SEED),--seed $(SEED) $(if $(WITHOUT),--without $(WITHOUT)),--seeds $(SEEDS))
+	@$B/sim $(if $(LOST),--lost) $(if $(SHARED),--shared) $(if $(DERIVED),--derived) $(if $(LIVE),--live) $(if $(READERS),--readers) $(if $(SEED),--seed $(SEED) $(if $(WITHOUT),--without $(WITHOUT)),--seeds $(SEEDS))
 
 sim-long:
 	@$(MAKE) --no-print-directory sim SEEDS=1000000
@@ -217,6 +217,10 @@ fuzz: deps-clang  ## every libFuzzer target for FUZZ_SECONDS (60), under both sa
 
 fuzzers: $(FUZZERS)
 
+fuzz-tokenizer: deps-test  ## random tokenizer.json files beside the library tokenizers, for FUZZ_SECONDS (60); SEED=n repeats a run, CASE=n one file of it
+	@$(PARALLEL) product
+	@scripts/venv && B=$B build/venv/bin/python scripts/fuzz-tokenizer --seconds $(or $(FUZZ_SECONDS),60) $(if $(SEED),--seed $(SEED)) $(if $(CASE),--case $(CASE)) $(if $(JOBS),--jobs $(JOBS))
+
 vectors: deps-clang  ## the test vectors with gcc and clang at -O0, -O3 and -march=native: the same everywhere
 	@B=$B MAKE='$(PARALLEL)' scripts/vectors
 
@@ -262,6 +266,10 @@ soak: deps-test  ## MINUTES (30) at full rate with a fault a minute: memory and 
 
 stuck: deps-test  ## a trainer that is slow for SLOW (600) seconds, a broker that is dead for DEAD (60)
 	@$(CHAOS) stuck --slow $(or $(SLOW),600) --dead $(or $(DEAD),60)
+
+lagging: deps-test  ## RUNS (200) short runs of live domains near followers that lag; it continues after an interrupt. SEED=n begins again, RUN=k repeats one
+	@$(PARALLEL) product
+	@B=$B KAFKA=$(KAFKA) scripts/chaos lagging $(if $(RUNS),--runs $(RUNS)) $(if $(SEED),--seed $(SEED)) $(if $(JOBS),--jobs $(JOBS)) $(if $(RUN),--run $(RUN))
 
 # ---- what a person looks at ----
 
@@ -354,7 +362,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
-	stuck soak demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
+	stuck soak lagging demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

@@ -4,13 +4,38 @@
 #include <stddef.h>
 #include <unistd.h>
 
+#include "common/kafka/kafka.h"
+
+enum { HANG_S = 4 };
+
 static struct stop stop, signalled;
+
+/* HANG_S after the first signal. */
+static void
+give_up(int signal_number)
+{
+	static const char why[] =
+	    "riffle: starting a connection to Kafka hangs, as it does if the system gives this "
+	    "process no more threads; raise the limit (`ulimit -u`, the container's limit of "
+	    "pids)\n";
+
+	ssize_t written;
+
+	(void)signal_number;
+	if (!kafka_opening())
+		return;
+	written = write(STDERR_FILENO, why, sizeof(why) - 1);
+	(void)written; /* there is nobody left to tell */
+	_exit(1);
+}
 
 static void
 ask(int signal_number)
 {
 	if (stop_asked(&signalled))
 		_exit(128 + signal_number);
+	if (kafka_opening())
+		alarm(HANG_S);
 	stop_ask(&signalled);
 	stop_ask(&stop);
 }
@@ -30,6 +55,8 @@ signals_stop(void)
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	action.sa_handler = give_up;
+	sigaction(SIGALRM, &action, NULL);
 	return &stop;
 }
 

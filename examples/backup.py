@@ -38,6 +38,11 @@ def partitions_of(consumer, topic):
     return [TopicPartition(topic, n, OFFSET_BEGINNING) for n in sorted(found.partitions)]
 
 
+def end_of(consumer, partition):
+    """Where the leader says that the partition ends."""
+    return consumer.get_watermark_offsets(partition, timeout=TIMEOUT)[1]
+
+
 def secret_of(value):
     """The value of a property, as riffle takes it: file:PATH and env:NAME stand for a text that the command line does not show."""
     kind, _, name = value.partition(":")
@@ -67,7 +72,7 @@ def save(file, properties, topics):
     consumer, counts = consumer_of(properties), dict.fromkeys(topics, 0)
     open_ends = [p for topic in topics for p in partitions_of(consumer, topic)]
     consumer.assign(open_ends)
-    open_ends = {(p.topic, p.partition) for p in open_ends}
+    open_ends = {(p.topic, p.partition): end_of(consumer, p) for p in open_ends}
     with gzip.open(file + ".new", "wt") as out:
         while open_ends:
             m = consumer.poll(TIMEOUT)
@@ -79,7 +84,8 @@ def save(file, properties, topics):
                 print(json.dumps([m.topic(), m.partition(), m.offset(), m.timestamp()[1], text_of(m.key()), text_of(m.value()),
                                   headers]), file=out)
             elif m.error().code() == KafkaError._PARTITION_EOF:
-                open_ends.discard((m.topic(), m.partition()))
+                if m.offset() >= open_ends.get((m.topic(), m.partition()), 0):  # a follower that lags reports an earlier end
+                    open_ends.pop((m.topic(), m.partition()), None)
             else:
                 sys.exit(f"{m.topic() or 'group ' + GROUP}: {m.error()}")
     before = counts_of(file)
@@ -111,7 +117,7 @@ def restore(file, properties):
             topic, partition, offset, time_ms, key, value, headers = json.loads(line)
             if topic not in counts:
                 for p in partitions_of(consumer, topic):
-                    if consumer.get_watermark_offsets(p, timeout=TIMEOUT)[1] > 0:
+                    if end_of(consumer, p) > 0:
                         sys.exit(f"topic {topic} is not empty: nothing is written over it")
             counts[topic] = counts.get(topic, 0) + 1
             while True:

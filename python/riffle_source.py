@@ -17,8 +17,10 @@ RIFFLE_RESUME=N in the environment leaves out the first N rows (of Parquet and A
 reading them). `riffle produce --follow` sets it; with --watch this program continues with files that sort
 behind those it has read, and fails where one comes that does not.
 
-Values that JSON lacks: bytes become text where they are UTF-8, else base64; times become ISO 8601;
-decimals text; numbers that are not finite become null.
+Values that JSON lacks: bytes become text; times become ISO 8601; decimals text; numbers that are not
+finite become null. Bytes that are not UTF-8 are printed unchanged, and riffle treats them as those of a
+file: they become U+FFFD, with a warning if there are many, or the record is rejected under `utf8: strict`.
+In the messages of --chat they become U+FFFD. Half of a surrogate pair (\\ud83d) becomes U+FFFD, as in a file.
 
 --chat makes tokens of rows that hold lists of messages, [{"role": "user", "content": "..."}, ...], by
 transformers' apply_chat_template: lines for a domain with `tokens: jsonl`. Only what the template marks
@@ -31,7 +33,6 @@ cannot be read, 2 for a wrong command line.
 """
 
 import argparse
-import base64
 import datetime
 import decimal
 import io
@@ -64,20 +65,19 @@ def need(module, what):
 # ---- values
 
 
-def plain(value):
-    """A value as JSON has it; the same for the same value, on any machine."""
+def plain(value, errors="surrogateescape"):
+    """
+    A value as JSON has it; the same for the same value, on any machine. `errors` is what Python makes of bytes that are
+    not UTF-8: surrogates from which Printer makes the same bytes again, or U+FFFD ("replace").
+    """
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, (bytes, bytearray, memoryview)):
-        value = bytes(value)
-        try:
-            return value.decode()
-        except UnicodeDecodeError:
-            return base64.b64encode(value).decode()
+        return bytes(value).decode("utf-8", errors)
     if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
+        return {str(k): plain(v, errors) for k, v in value.items()}
     if isinstance(value, (datetime.datetime, datetime.date, datetime.time)):
         return value.isoformat()
     if isinstance(value, datetime.timedelta):
@@ -85,11 +85,11 @@ def plain(value):
     if isinstance(value, decimal.Decimal):
         return str(value)
     if hasattr(value, "tolist"):  # numpy
-        return plain(value.tolist())
+        return plain(value.tolist(), errors)
     if hasattr(value, "isoformat"):  # pandas
         return value.isoformat()
     if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
+        return [plain(v, errors) for v in value]
     raise Failure(f"a value of type {type(value).__name__} has no JSON; leave its column out with --columns")
 
 
@@ -116,7 +116,7 @@ class Printer:
         if self.change:
             row = self.change(row)
         text = json.dumps(plain(row), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        self.out.write(text.encode("utf-8", "replace") + b"\n")
+        self.out.write(text.encode("utf-8", "surrogateescape") + b"\n")
 
 
 # ---- files
@@ -176,14 +176,27 @@ def lines_of(file):
         yield begun
 
 
+# An escaped backslash, a pair of surrogates, or half of one, which has 6 characters.
+SURROGATE = re.compile(r"\\(?:\\|u(?i:d[89ab][\da-f]{2})\\u(?i:d[c-f][\da-f]{2})|u(?i:d[89a-f][\da-f]{2}))", re.A)
+
+
+def parse(line, errors):
+    """The value of a JSON line: half of a pair of surrogates is U+FFFD; `errors` as of plain()."""
+    text = line.decode(json.detect_encoding(line), errors)
+    if "\\u" in text:
+        text = SURROGATE.sub(lambda m: r"\ufffd" if len(m[0]) == 6 else m[0], text)
+    return json.loads(text)
+
+
 def read_lines(file, columns, printer):
+    errors = "replace" if printer.change else "surrogateescape"
     for number, line in enumerate(lines_of(file), 1):
         if not line.strip():
             continue
         if printer.leave_out(1):
             continue
         try:
-            row = json.loads(line)
+            row = parse(line, errors)
         except ValueError as e:
             raise Failure(f"line {number}: {e}") from None
         if not isinstance(row, dict):
@@ -349,11 +362,11 @@ class Chat:
         if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
             raise Failure(f"column {a.messages} is not a list of messages")
         # Parquet and Arrow give every message the keys of all: those that it does not have are null.
-        messages = [{k: v for k, v in plain(m).items() if v is not None} for m in messages]
+        messages = [{k: v for k, v in plain(m, "replace").items() if v is not None} for m in messages]
         assistant = a.loss == "assistant" and not a.prompt_only
         try:
             made = self.tokenizer.apply_chat_template(
-                messages, tools=plain(row[a.tools]) if a.tools else None, chat_template=self.template, tokenize=True,
+                messages, tools=plain(row[a.tools], "replace") if a.tools else None, chat_template=self.template, tokenize=True,
                 return_dict=True, return_assistant_tokens_mask=assistant, add_generation_prompt=a.prompt_only)
         except Exception as e:  # a template may raise what it likes
             raise Failure(f"the chat template: {type(e).__name__}: {e}") from None

@@ -4,6 +4,7 @@
  *     init_field   which field of records holds the text
  *     init_files   the files below folders, sorted out into domains
  *     init_print   these as a configuration
+ *     left_out     what domains_from does not read
  */
 #include <inttypes.h>
 #include <math.h>
@@ -13,6 +14,7 @@
 #include "cli/command.h"
 #include "cli/config/init_files.h"
 #include "cli/config/init_print.h"
+#include "cli/config/left_out.h"
 #include "common/base/limits.h"
 #include "common/config/config_keys.h"
 #include "producer/produce/source_check.h"
@@ -150,6 +152,8 @@ run(int argc, char **argv, struct failure *f)
 	if (options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
 	code = a.no_inputs ? FAIL_NONE : source_check(c, NULL, 0, f);
+	if (code == FAIL_NONE && !a.no_inputs)
+		left_out_warn(c, NULL, 0);
 	if (code == FAIL_NONE)
 		print_summary(c);
 	config_close(c);

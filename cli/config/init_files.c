@@ -185,6 +185,23 @@ sort_out(struct init_file *x)
 	check_tokens(x);
 }
 
+char *
+init_files_why(const char *path)
+{
+	struct init_file x = {.path = (char *)(uintptr_t)path};
+	struct stat st = {0};
+
+	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* a link that leads nowhere is no file */
+		set_why(&x, S_ISDIR(st.st_mode) ? "a folder: not entered" : "no file");
+	x.size_bytes = (uint64_t)st.st_size;
+	sort_out(&x);
+	if (x.tokens != TOKEN_FORMAT_NONE)
+		set_why(&x, "tokens: a domain with `tokens` and `train` reads it");
+	else if (!x.side)
+		set_why(&x, "domains_from takes .jsonl, .json and .txt, plain, .gz or .zst");
+	return x.why;
+}
+
 /* ---- folders ---- */
 
 static enum fail_code

@@ -73,6 +73,12 @@ void init_files_close(struct init_files *l);
 /* Whether a domain reads it by itself. */
 bool init_files_taken(const struct init_file *x);
 
+/*
+ * Why domains_from does not read what is at `path`, a file that it does not take by its name or no
+ * file. Gives the text (free); NULL: it belongs to another file, or no memory.
+ */
+char *init_files_why(const char *path);
+
 /* `name` as a name that riffle takes: other bytes become "-". "data": nothing is left of it. */
 void init_files_name(char out[static NAME_MAX_BYTES + 1], const char *name);
 

@@ -4,9 +4,11 @@
 #include <errno.h>
 #include <microhttpd.h>
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,6 +19,12 @@
 enum {
 	FILE_BYTES_MAX = 1 << 20, /* of a certificate or key */
 	BACKLOG = 64,
+	/*
+	 * riffle serve has 53 descriptors open beside one broker, and each further broker takes
+	 * some more. With fewer than these there are still a few connections.
+	 */
+	DESCRIPTORS_RESERVED = 96,
+	CONNECTIONS_LEAST = 4,
 };
 
 /* A connection of a client. The list has them by `since_ms`, the oldest first. */
@@ -38,7 +46,7 @@ struct http_server {
 	pthread_t starter;   /* calls http_server_start() */
 	char complaint[256]; /* libmicrohttpd's last one to that thread: why it does not start */
 	struct connection *oldest, *newest;
-	size_t connections;
+	size_t connections, connections_max;
 	size_t answers_bytes; /* of large answers on their way */
 };
 
@@ -115,6 +123,7 @@ note_connection(void *of, struct MHD_Connection *connection, void **context,
 {
 	struct http_server *s = of;
 	struct connection *c = *context;
+	size_t spare;
 
 	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
 		const union MHD_ConnectionInfo *fd =
@@ -126,8 +135,9 @@ note_connection(void *of, struct MHD_Connection *connection, void **context,
 			return; /* it is served, by the limits of libmicrohttpd alone */
 		c->fd = fd->connect_fd;
 		link_newest(s, c);
+		spare = s->connections_max < HTTP_SPARE ? 1 : s->connections_max / HTTP_SPARE;
 		cut_slow(s);
-		if (s->connections > HTTP_CONNECTIONS - HTTP_SPARE)
+		if (s->connections > s->connections_max - spare)
 			cut_oldest(s);
 	} else if (c != NULL) {
 		unlink_connection(s, c);
@@ -412,7 +422,50 @@ end_request(void *of, struct MHD_Connection *connection, void **context,
 		renew(s, c);
 }
 
+/* ---- what libmicrohttpd makes of a request's first line ---- */
+
+/*
+ * libmicrohttpd before 1.0 closes a connection without an answer if there are more arguments than
+ * it has room for. So the ones that no request of ours has are cut off, but for the first of them,
+ * for which the handler refuses the request. Called before the line is parsed, which is in
+ * libmicrohttpd's own buffer.
+ */
+static void *
+cut_arguments(void *of, const char *uri, struct MHD_Connection *connection)
+{
+	char *end = uri == NULL ? NULL : strchr((char *)(uintptr_t)uri, '?');
+
+	(void)of, (void)connection;
+	for (size_t i = 0; end != NULL && i <= HTTP_ARGUMENTS_MAX; i++)
+		end = strchr(end + 1, '&');
+	if (end != NULL)
+		*end = '\0';
+	return NULL; /* the request has no context yet */
+}
+
+/* Returns the length of the decoded text. A text with a NUL in it stays as it is: no name has one. */
+static size_t
+decode(void *of, struct MHD_Connection *connection, char *text)
+{
+	(void)of, (void)connection;
+	return strstr(text, "%00") != NULL ? strlen(text) : MHD_http_unescape(text);
+}
+
 /* ---- listening ---- */
+
+/* Most connections at a time: the descriptors that Kafka and files do not need. */
+static unsigned
+connections_max(void)
+{
+	struct rlimit files;
+
+	if (getrlimit(RLIMIT_NOFILE, &files) != 0 ||
+	    files.rlim_cur >= HTTP_CONNECTIONS + DESCRIPTORS_RESERVED)
+		return HTTP_CONNECTIONS;
+	if (files.rlim_cur < CONNECTIONS_LEAST + DESCRIPTORS_RESERVED)
+		return CONNECTIONS_LEAST;
+	return (unsigned)files.rlim_cur - DESCRIPTORS_RESERVED;
+}
 
 static void
 take_complaint(void *of, const char *format, va_list list)
@@ -512,14 +565,16 @@ http_server_start(struct http_server *s, const struct http_handler *handler, str
 	assert(s->daemon == NULL);
 	s->handler = *handler;
 	s->starter = pthread_self();
+	s->connections_max = connections_max();
 	thread_hide_signals(&before); /* its thread takes none (thread.h) */
 	s->daemon = MHD_start_daemon(flags, 0, NULL, NULL, handle, s, MHD_OPTION_EXTERNAL_LOGGER,
 	    take_complaint, s, MHD_OPTION_LISTEN_SOCKET, s->socket, MHD_OPTION_CONNECTION_LIMIT,
-	    (unsigned)HTTP_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
+	    (unsigned)s->connections_max, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 	    (unsigned)(s->loopback ? 0 : HTTP_CLIENT_CONNECTIONS), MHD_OPTION_CONNECTION_TIMEOUT,
 	    (unsigned)(HTTP_IDLE_MS / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 	    (size_t)HTTP_HEADERS_BYTES, MHD_OPTION_NOTIFY_CONNECTION, note_connection, s,
-	    MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_STRICT_FOR_CLIENT, 1,
+	    MHD_OPTION_NOTIFY_COMPLETED, end_request, s, MHD_OPTION_URI_LOG_CALLBACK, cut_arguments,
+	    NULL, MHD_OPTION_UNESCAPE_CALLBACK, decode, NULL, MHD_OPTION_STRICT_FOR_CLIENT, 1,
 	    s->cert == NULL ? MHD_OPTION_END : MHD_OPTION_ARRAY, tls, MHD_OPTION_END);
 	thread_show_signals(&before);
 	if (s->daemon != NULL)

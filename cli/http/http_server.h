@@ -11,12 +11,12 @@
  *     whole      once more: the answer
  *     end        the answer was sent, or the client has gone
  *
- * Limits. HTTP_CONNECTIONS at a time, HTTP_CLIENT_CONNECTIONS of one address beyond loopback;
- * headers of HTTP_HEADERS_BYTES, a body of HTTP_BODY_BYTES; HTTP_IDLE_MS without a byte, and
- * HTTP_REQUEST_MS from the first byte of a request to the last one of its answer, where others
- * wait. When a connection comes and all but HTTP_SPARE are taken, the one whose request has been
- * incomplete for longest is closed: clients that send a byte now and then (slow loris) keep nobody
- * out. While answers of HTTP_ANSWERS_BYTES are on their way to clients that read slowly, another
+ * Limits. HTTP_CONNECTIONS at a time, fewer if the process may open few descriptors;
+ * HTTP_CLIENT_CONNECTIONS of one address beyond loopback; headers of HTTP_HEADERS_BYTES, a body of
+ * HTTP_BODY_BYTES; HTTP_IDLE_MS without a byte, and HTTP_REQUEST_MS from the first byte of a
+ * request to the last one of its answer, where others wait. When a connection comes and all but one
+ * in HTTP_SPARE are taken, the one whose request has been incomplete for longest is closed: clients
+ * that send a byte now and then (slow loris) keep nobody out. While answers of HTTP_ANSWERS_BYTES are on their way to clients that read slowly, another
  * large one is refused (503). What the server refuses by itself is JSON, {"error": sentence}.
  *
  * Thread: open, start and close from one; the handler is called by libmicrohttpd's.
@@ -33,7 +33,7 @@
 
 enum {
 	HTTP_CONNECTIONS = 128,
-	HTTP_SPARE = 16,
+	HTTP_SPARE = 8,
 	HTTP_CLIENT_CONNECTIONS = 64,
 	HTTP_HEADERS_BYTES = 16 << 10,
 	HTTP_BODY_BYTES = 256 << 10,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/config/left_out.h"
 #include "cli/signals.h"
 #include "cli/topics/topics_job.h"
 #include "common/base/limits.h"
@@ -187,6 +188,7 @@ produce_job_run(
 	p.skip_missing = a.skip_missing;
 	p.workers = a.workers;
 	keep_memory();
+	left_out_warn(c, p.domain, p.domains_n);
 	code = source_check_shared(c, p.domain, p.domains_n, f);
 	if (code == FAIL_NONE && a.restart) /* nothing is deleted for a command that cannot run */
 		code = produce_check(&p, f);

@@ -40,3 +40,32 @@ thread_start(pthread_t *thread, size_t stack_bytes, void *(*main)(void *argument
 	pthread_attr_destroy(&attr);
 	return err;
 }
+
+static void *
+wait_for_prober(void *lock)
+{
+	pthread_mutex_lock(lock);
+	pthread_mutex_unlock(lock);
+	return NULL;
+}
+
+int
+thread_probe(unsigned n)
+{
+	pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t thread[THREAD_PROBE_MAX];
+	unsigned started = 0;
+	int err = 0;
+
+	if (n > THREAD_PROBE_MAX)
+		n = THREAD_PROBE_MAX;
+	pthread_mutex_lock(&lock);
+	while (started < n && err == 0) {
+		err = thread_start(&thread[started], 0, wait_for_prober, &lock);
+		started += err == 0;
+	}
+	pthread_mutex_unlock(&lock);
+	for (unsigned i = 0; i < started; i++)
+		pthread_join(thread[i], NULL);
+	return err;
+}

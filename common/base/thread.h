@@ -1,5 +1,5 @@
 /*
- * thread.h -- threads that take no signals.
+ * thread.h -- threads that take no signals, and whether there are any left.
  *
  * A signal goes to any thread of the process that does not block it. Ours are for the main thread
  * of a program, which waits in calls that a signal shall interrupt; those of a trainer that uses
@@ -19,6 +19,16 @@
  */
 int thread_start(
     pthread_t *thread, size_t stack_bytes, void *(*main)(void *argument), void *argument);
+
+enum { THREAD_PROBE_MAX = 64 };
+
+/*
+ * Whether the process may start `n` more threads: starts them with the system's default stack, so
+ * that all exist at the same time, and joins them; of more than THREAD_PROBE_MAX only that many. 0, or the errno of pthread_create(). For callers
+ * of libraries that abort or hang when they get no thread. Another process can still take the
+ * threads after the call.
+ */
+int thread_probe(unsigned n);
 
 /*
  * For threads that a library starts: those that the caller's thread makes between the two take no

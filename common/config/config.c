@@ -482,6 +482,12 @@ config_is_split(const struct config_domain *d)
 }
 
 bool
+config_is_prompts(const struct config_domain *d)
+{
+	return d->prompt != NULL && d->response == NULL;
+}
+
+bool
 config_has_files(const struct config_domain *d)
 {
 	return d->train.n > 0 || d->valid.n > 0 || d->test.n > 0;
@@ -613,6 +619,7 @@ domain_clear(struct config_domain *d)
 	free(d->prompt);
 	free(d->response);
 	list_clear(&d->keep);
+	list_clear(&d->left_out);
 }
 
 static void

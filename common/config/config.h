@@ -49,8 +49,9 @@
 #include "common/schedule/schedule.h"
 
 enum {
-	CONFIG_LIST_MAX = 1 << 16,           /* paths of one list */
-	CONFIG_FIELDS_MAX = 64,              /* of `keep` */
+	CONFIG_LIST_MAX = 1 << 16, /* paths of one list */
+	CONFIG_FIELDS_MAX = 64,    /* of `keep` */
+	CONFIG_LEFT_OUT_MAX = 1000,
 	CONFIG_WEIGHTS_BYTES_MAX = 16 << 20, /* of a file of weights */
 };
 
@@ -65,6 +66,9 @@ enum config_on_reject { CONFIG_REJECT_QUARANTINE, CONFIG_REJECT_STOP };
 enum config_weights { CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_UNIFORM, CONFIG_WEIGHTS_SIZE };
 enum config_width { CONFIG_WIDTH_FILE, CONFIG_WIDTH_2, CONFIG_WIDTH_4 }; /* twice that, bytes */
 enum config_long { CONFIG_LONG_SPLIT, CONFIG_LONG_TRUNCATE, CONFIG_LONG_REJECT };
+/* AUTO: as the log was begun; a new one skips, unless config_is_prompts(). */
+enum config_no_target { CONFIG_NO_TARGET_AUTO, CONFIG_NO_TARGET_SKIP, CONFIG_NO_TARGET_KEEP };
+enum config_file_order { CONFIG_FILES_BY_NAME, CONFIG_FILES_LISTED };
 
 struct config_tokenizer {
 	char *file;           /* relative to the configuration's folder */
@@ -84,7 +88,8 @@ struct config_domain {
 	/* Inputs of its own, each files or a command; with one of them split does not apply. */
 	struct config_list valid, test;
 	char *valid_exec, *test_exec;
-	char *exec_name;          /* what records call its programs; NULL: as the domain */
+	enum config_file_order file_order; /* of all files of one input */
+	char *exec_name;                   /* what records call its programs; NULL: as the domain */
 	enum token_format tokens; /* NONE: text; else train, valid and test are files of tokens, */
 	enum config_width token_bytes; /* each of so many bytes, where they do not say it */
 	char *text;                    /* dotted path of the field that holds the text */
@@ -97,13 +102,18 @@ struct config_domain {
 	enum mix_on_dry on_dry;   /* a live domain that has nothing at the moment */
 	double catch_up;          /* >= 1: at most so many times its share while it is paid back */
 	enum mix_shuffle shuffle; /* the mix's where the file does not give one */
-	enum sequence_packing packing; /* what a sequence is made of */
-	enum config_long over_long;    /* packing none: a document of more than S + 1 tokens */
+	enum sequence_packing packing;   /* what a sequence is made of */
+	enum config_long over_long;      /* packing none: a document of more than S + 1 tokens */
+	enum config_no_target no_target; /* a document at which no loss would be taken */
 	/* Packing none: dotted paths of what has no loss, and of what follows it and has. prompt
 	 * NULL: the document is `text`; response NULL: it is the prompt. */
 	char *prompt, *response;
 	struct config_list keep; /* packing none: dotted paths of fields whose bytes go along */
 	int line;                /* of the domain in the file, from 1 */
+	/* In its folder of domains_from, what `train` does not match: paths for open(), sorted, at
+	 * most CONFIG_LEFT_OUT_MAX of left_out_n. */
+	struct config_list left_out;
+	size_t left_out_n;
 };
 
 struct config_phase {
@@ -215,6 +225,9 @@ bool config_set_has_input(const struct config_domain *d, enum names_set set);
 
 /* Whether `split` applies: neither valid nor test has an input of its own. */
 bool config_is_split(const struct config_domain *d);
+
+/* Whether its documents are prompts alone, at which no loss is taken. */
+bool config_is_prompts(const struct config_domain *d);
 
 /* Whether any of its inputs is files; a program. */
 bool config_has_files(const struct config_domain *d);

@@ -283,6 +283,7 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
     const struct config_domain *b, struct failure *f)
 {
 	char what[NAME_MAX_BYTES + 200];
+	const char *key;
 
 	assert(compare_inputs(a, b) == 0);
 	if (a->where_field == NULL) {
@@ -299,19 +300,17 @@ check_shared(const struct config *c, const struct yaml_node *root, const struct 
 		    CONFIG_WHERE(a->line));
 		return fail_domain(c, root, b, "where", f, what);
 	}
-	if (compare_text(a->exec_name, b->exec_name) != 0) {
-		snprintf(what, sizeof(what),
-		    "differs from that of domain %s (%s), which shares its input: must agree",
-		    a->name, CONFIG_WHERE(a->line));
-		return fail_domain(c, root, b, "exec_name", f, what);
-	}
-	if (a->partitions != b->partitions || a->live != b->live) {
-		snprintf(what, sizeof(what),
-		    "differs from that of domain %s (%s), which shares its input: must agree",
-		    a->name, CONFIG_WHERE(a->line));
-		return fail_domain(c, root, b, a->live != b->live ? "live" : "partitions", f, what);
-	}
-	return FAIL_NONE;
+	key = compare_text(a->exec_name, b->exec_name) != 0 ? "exec_name"
+	      : a->live != b->live                          ? "live"
+	      : a->partitions != b->partitions              ? "partitions"
+	      : a->file_order != b->file_order              ? "file_order"
+							    : NULL;
+	if (key == NULL)
+		return FAIL_NONE;
+	snprintf(what, sizeof(what),
+	    "differs from that of domain %s (%s), which shares its input: must agree", a->name,
+	    CONFIG_WHERE(a->line));
+	return fail_domain(c, root, b, key, f, what);
 }
 
 static enum fail_code
@@ -524,6 +523,12 @@ has_no_prompt(const struct config_domain *d)
 }
 
 static bool
+may_have_targets(const struct config_domain *d)
+{
+	return d->no_target != CONFIG_NO_TARGET_SKIP || !config_is_prompts(d);
+}
+
+static bool
 is_live(const struct config_domain *d)
 {
 	return d->live;
@@ -533,6 +538,12 @@ static bool
 lends(const struct config_domain *d)
 {
 	return d->live && d->on_dry == MIX_DRY_LEND;
+}
+
+static bool
+is_fixed_or_sorted(const struct config_domain *d)
+{
+	return !d->live || d->file_order == CONFIG_FILES_BY_NAME;
 }
 
 static bool
@@ -565,6 +576,9 @@ struct need {
 };
 
 static const struct need needs[] = {
+    {"file_order", config_has_files, "has no effect without train, valid or test files"},
+    {"file_order", is_fixed_or_sorted,
+	"listed cannot be given with live: true: files that keep arriving are read as they come"},
     {"token_bytes", is_without_width,
 	"has no effect without tokens: npy or ds; other files say how wide their tokens are"},
     {"exec", is_lines, "cannot be given beside tokens: give the files that hold them as train"},
@@ -578,6 +592,8 @@ static const struct need needs[] = {
     {"response", has_prompt, "has no effect without prompt: the field in front of it"},
     {"text", has_no_prompt,
 	"has no effect beside prompt: a document is its prompt and its response"},
+    {"no_target", may_have_targets,
+	"skip needs response: prompts alone have no target, so that nothing would remain"},
     {"keep", is_single, "needs packing: none: what is kept is that of one document a sequence"},
     {"on_dry", is_live,
 	"has no effect without live: true; only a domain whose data keep arriving can be dry"},

@@ -5,6 +5,7 @@
  *         code/a.jsonl     code: train: ["data/code/(star).jsonl"]
  *         web/x.jsonl.gz   web:  train: ["data/web/(star).jsonl.gz", "data/web/(star).txt"]
  *         web/y.txt
+ *             z.parquet    left out, and noted in the domain
  *         .git/            hidden: not looked at
  *         README           a file: not a domain
  *
@@ -22,6 +23,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/names.h"
+#include "common/base/text.h"
 #include "common/config/config_internal.h"
 
 static const char key[] = "domains_from";
@@ -52,12 +54,14 @@ fail_folder(const struct folder *o, const char *path, int error)
 static enum fail_code
 join(char **out, const char *folder, const char *name, struct failure *f)
 {
-	size_t room = strlen(folder) + strlen(name) + 2;
+	size_t folder_n = strlen(folder), room = folder_n + strlen(name) + 2;
 
+	while (folder_n > 1 && folder[folder_n - 1] == '/')
+		folder_n--;
 	*out = malloc(room);
 	if (*out == NULL)
 		return fail_memory(f);
-	snprintf(*out, room, "%s/%s", folder, name);
+	snprintf(*out, room, "%.*s/%s", (int)folder_n, folder, name);
 	return FAIL_NONE;
 }
 
@@ -138,27 +142,56 @@ take_folder(struct folder *o, const char *path, const char *name, void *unused)
 	return FAIL_NONE;
 }
 
+/* A domain, while its folder is read. */
+struct found {
+	struct config_domain *d;
+	bool there[ENDINGS];
+};
+
+static enum fail_code
+leave_out(struct folder *o, struct config_domain *d, const char *path, const char *name)
+{
+	struct config_list *l = &d->left_out;
+
+	if (l->text == NULL)
+		l->text = calloc(CONFIG_LEFT_OUT_MAX, sizeof(*l->text));
+	if (l->text == NULL)
+		return fail_memory(o->f);
+	if (d->left_out_n++ >= CONFIG_LEFT_OUT_MAX)
+		return FAIL_NONE;
+	if (join(&l->text[l->n], path, name, o->f) != FAIL_NONE)
+		return o->f->code;
+	l->n++;
+	return FAIL_NONE;
+}
+
 /*
  * Marks in there[ENDINGS] which ending a file has. The dot is part of an ending, so that a.jsonl.gz
- * ends in ".jsonl.gz" alone; a file that is only an ending has no name and is passed over.
+ * ends in ".jsonl.gz" alone. Everything else in the folder is left out.
  */
 static enum fail_code
 take_file(struct folder *o, const char *path, const char *name, void *opaque)
 {
-	bool *there = opaque;
-	size_t n = strlen(name);
+	struct found *found = opaque;
+	size_t i = 0;
 	mode_t kind;
 
-	for (size_t i = 0; i < ENDINGS; i++) {
-		size_t end_n = strlen(endings[i]);
-
-		if (n <= end_n || strcmp(name + n - end_n, endings[i]) != 0)
-			continue;
-		if (look(o, path, name, &kind) != FAIL_NONE)
-			return o->f->code;
-		there[i] = there[i] || kind == S_IFREG;
-	}
+	while (i < ENDINGS && !text_ends_with(name, endings[i]))
+		i++;
+	if (i == ENDINGS)
+		return leave_out(o, found->d, path, name);
+	if (look(o, path, name, &kind) != FAIL_NONE)
+		return o->f->code;
+	if (kind != S_IFREG)
+		return leave_out(o, found->d, path, name);
+	found->there[i] = true;
 	return FAIL_NONE;
+}
+
+static int
+compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 /*
@@ -192,22 +225,24 @@ pattern_of(const char *dir, const char *name, const char *ending)
 static enum fail_code
 set_train(struct folder *o, struct config_domain *d)
 {
-	bool there[ENDINGS] = {false};
+	struct found found = {.d = d};
 	struct config_list *train = &d->train;
 	char *path;
 
 	assert(train->text == NULL);
 	if (join(&path, o->path, d->name, o->f) != FAIL_NONE)
 		return o->f->code;
-	o->f->code = walk(o, path, take_file, there);
+	o->f->code = walk(o, path, take_file, &found);
 	free(path);
 	if (o->f->code != FAIL_NONE)
 		return o->f->code;
+	if (d->left_out.n > 0)
+		qsort(d->left_out.text, d->left_out.n, sizeof(char *), compare_names);
 	train->text = calloc(ENDINGS, sizeof(*train->text));
 	if (train->text == NULL)
 		return fail_memory(o->f);
 	for (size_t i = 0; i < ENDINGS; i++) {
-		if (!there[i] && !d->live)
+		if (!found.there[i] && !d->live)
 			continue;
 		train->text[train->n] = pattern_of(o->c->domains_from, d->name, endings[i]);
 		if (train->text[train->n] == NULL)
@@ -273,12 +308,6 @@ merge(struct folder *o)
 			return o->f->code;
 	config_sort_domains(c);
 	return FAIL_NONE;
-}
-
-static int
-compare_names(const void *a, const void *b)
-{
-	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
 enum fail_code

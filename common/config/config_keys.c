@@ -27,6 +27,12 @@ static const char *const over_long_names[] = {[CONFIG_LONG_SPLIT] = "split",
     [CONFIG_LONG_TRUNCATE] = "truncate",
     [CONFIG_LONG_REJECT] = "reject",
     NULL};
+static const char *const no_target_names[] = {[CONFIG_NO_TARGET_AUTO] = "auto",
+    [CONFIG_NO_TARGET_SKIP] = "skip",
+    [CONFIG_NO_TARGET_KEEP] = "keep",
+    NULL};
+static const char *const file_order_names[] = {
+    [CONFIG_FILES_BY_NAME] = "name", [CONFIG_FILES_LISTED] = "listed", NULL};
 static const char *const shuffle_names[] = {[MIX_SHUFFLE_BLOCK] = "block",
     [MIX_SHUFFLE_FULL] = "full",
     [MIX_SHUFFLE_NONE] = "none",
@@ -84,7 +90,7 @@ const struct config_key config_keys[] = {
     {"tokenizer.add_special", CONFIG_BOOL, AT(tokenizer.add_special), .default_text = "false",
 	.recipe = true,
 	.help = "put around each document what the `post_processor` of a `tokenizer.json` adds,"
-		" such as a BOS; `eos` follows in any case"},
+		" such as a BOS; `eos` follows in any case, even if the template ends in it"},
     {"tokenizer.special_as_text", CONFIG_BOOL, AT(tokenizer.special_as_text),
 	.default_text = "false", .recipe = true,
 	.help = "special tokens of a `tokenizer.json` in a document are plain text; with"
@@ -103,7 +109,8 @@ const struct config_key config_keys[] = {
 	.help =
 	    "a folder, each of whose sub-folders (but hidden ones) is a domain of that name; its"
 	    " `train` is the `.jsonl`, `.json` and `.txt` files in it, plain, gzip or zstd, at"
-	    " least one where the domain is not live. Other keys of such a domain, and a `train` or"
+	    " least one where the domain is not live; `riffle config --check` and `riffle produce`"
+	    " name what they do not read there. Other keys of such a domain, and a `train` or"
 	    " `exec` instead of its files, are under `domains`, which may have further domains. "
 	    "Relative to the folder of this file"},
     {CONFIG_DOMAIN_PREFIX "train", CONFIG_LIST, AT_DOMAIN(train), .recipe = true,
@@ -111,7 +118,7 @@ const struct config_key config_keys[] = {
 	    "its files, as a path or a list of paths with brace ranges and globs:"
 	    " `data/code.{1..4}.jsonl.zst`; `.jsonl`, `.json` (the same), `.txt` (one document a"
 	    " file), plain, gzip or zstd; relative to the folder of this file. A file that several"
-	    " of them match is read once"},
+	    " of them match is read once. `file_order` says in which order they are read"},
     {CONFIG_DOMAIN_PREFIX "valid", CONFIG_LIST, AT_DOMAIN(valid), .recipe = true,
 	.help = "files for validation, or `{exec: COMMAND}`, a program as `exec`; with `valid` or"
 		" `test` the domain is not split, and all of `train` is for training"},
@@ -121,9 +128,18 @@ const struct config_key config_keys[] = {
 	.help = "files for the test set, or `{exec: COMMAND}`; as `valid`"},
     {CONFIG_DOMAIN_PREFIX "test.exec", CONFIG_TEXT, AT_DOMAIN(test_exec), .recipe = true,
 	.help = "in place of files for the test set: a shell command, as `exec`"},
+    {CONFIG_DOMAIN_PREFIX "file_order", CONFIG_CHOICE, AT_DOMAIN(file_order),
+	.choice = file_order_names, .default_text = "name", .recipe = true,
+	.help =
+	    "the order in which the files of `train` are read, and those of `valid` and `test`."
+	    " `name`: sorted by the bytes of their names, whatever the order of the list."
+	    " `listed`: in the order of the list, brace ranges as they count, and the files of a"
+	    " glob sorted by name. With `listed`, `--append` takes new files only at the end of"
+	    " the list, and the domain cannot be live"},
     {CONFIG_DOMAIN_PREFIX "exec", CONFIG_TEXT, AT_DOMAIN(exec), .recipe = true,
 	.help = "instead of `train`: a shell command that prints JSONL, the same each time, run in"
-		" the folder of this file"},
+		" the folder of this file. It fails if any program of a pipe fails; a pipe needs"
+		" bash"},
     {CONFIG_DOMAIN_PREFIX "exec_name", CONFIG_NAME, AT_DOMAIN(exec_name), .recipe = true,
 	.help = "what records call the program of `exec`; without it the name of the domain, of"
 		" domains that share one input the first of their names. Records hold"
@@ -164,6 +180,18 @@ const struct config_key config_keys[] = {
 	.choice = over_long_names, .default_text = "split", .recipe = true,
 	.help = "a document of more than S + 1 tokens: continues in the next sequence, is cut off"
 		" there, or is a reject; needs `packing: none`"},
+    {CONFIG_DOMAIN_PREFIX "no_target", CONFIG_CHOICE, AT_DOMAIN(no_target),
+	.choice = no_target_names, .default_text = "auto", .recipe = true,
+	.help =
+	    "a document without a target, such as an empty text: `skip` leaves it out and records"
+	    " it in `<corpus>.rejects`, without counting it for `max_rejects`; `keep` packs it."
+	    " A document has no target if riffle added all of its tokens (`tokenizer.eos`,"
+	    " `add_special`), or if no loss is taken at any of them, because each is masked"
+	    " (`prompt`, `no_loss`), cut off, or the first of a sequence (with `concat` the first"
+	    " token follows another document, and counts). A record with `\"eos\": false` and only"
+	    " masked tokens is a prompt, and is kept. `auto`: a domain that has begun keeps the "
+	    "rule"
+	    " it has; a new domain skips, unless it has prompts alone (no `response`)"},
     {CONFIG_DOMAIN_PREFIX "prompt", CONFIG_TEXT, AT_DOMAIN(prompt), .recipe = true,
 	.help = "instead of `text`: the field (dotted) that a document begins with, whose tokens "
 		"have no"
@@ -300,7 +328,11 @@ const struct config_key config_keys[] = {
     {"mix.runs", CONFIG_RUNS, AT(mix.runs), .default_text = "trainers",
 	.help = "training runs (consumer groups `<mix>.<run>`) that limit the lead"},
     {"mix.memory", CONFIG_SIZE, AT(mix.memory_bytes), 1000000, 1024 * GB, .default_text = "512MB",
-	.help = "most memory that `riffle mix` may need; computed before it starts"},
+	.help =
+	    "memory of `riffle mix` for the blocks of its domains, fetches and what waits to be"
+	    " sent. A mix of which one step may need more is refused at the start. If the blocks"
+	    " that the next 16,384 draws need do not fit, they are held all the same: leave room"
+	    " for a block of every domain, or for `window` of them. docs/SIZING.md has figures"},
     {"mix.transaction_bytes", CONFIG_SIZE, AT(mix.transaction_bytes), 1, GB, .automatic = true,
 	.default_text = "auto",
 	.help =

@@ -13,6 +13,7 @@
 #include "common/config/config_internal.h"
 
 static const char tokenizer_key[] = "tokenizer";
+static const char no_target_key[] = "no_target";
 static const char *const held_out[] = {"valid", "valid.exec", "test", "test.exec"};
 static const char *const sources[] = {
     "train", "valid", "valid.exec", "test", "test.exec", "exec", "exec_name"};
@@ -58,8 +59,12 @@ has_effect(const char *key, const struct config *c, const struct config_domain *
 		return config_is_split(d);
 	if (strcmp(key, "split_unit") == 0 || strcmp(key, "split_piece") == 0)
 		return config_split_piece(c, d) > 0;
+	if (strcmp(key, "file_order") == 0)
+		return d->file_order != CONFIG_FILES_BY_NAME;
 	if (strcmp(key, "over_long") == 0)
 		return d->packing == SEQUENCE_NONE;
+	if (strcmp(key, no_target_key) == 0)
+		return d->no_target != CONFIG_NO_TARGET_AUTO;
 	if (strcmp(key, "text") == 0 && d->prompt != NULL)
 		return false;
 	if (strcmp(key, "token_bytes") == 0)
@@ -281,11 +286,29 @@ compare_key(
 	put_difference(is_source(key) ? out->source : out->kind, key, logged, present);
 }
 
+/*
+ * A log without the key keeps documents without a target, as releases before the key did. A file
+ * without it accepts every rule that this release knows.
+ */
+static void
+compare_no_target(struct recipe_differences *out, const json_t *was, const json_t *is)
+{
+	const json_t *logged = json_object_get(was, no_target_key);
+	const json_t *present = json_object_get(is, no_target_key);
+	const char *rule = logged == NULL ? "keep" : json_string_value(logged);
+	bool skips = rule != NULL && strcmp(rule, "skip") == 0;
+
+	out->no_target = skips ? CONFIG_NO_TARGET_SKIP : CONFIG_NO_TARGET_KEEP;
+	if (present == NULL ? !skips && logged != NULL
+			    : rule == NULL || strcmp(rule, json_string_value(present)) != 0)
+		put_difference(out->kind, no_target_key, logged, present);
+}
+
 /* What has been said of the split says all of its unit, too. */
 static bool
 is_compared(const char *key, bool both_split)
 {
-	if (strcmp(key, "split") == 0)
+	if (strcmp(key, "split") == 0 || strcmp(key, no_target_key) == 0)
 		return false;
 	return both_split || strncmp(key, "split_", strlen("split_")) != 0;
 }
@@ -341,6 +364,7 @@ recipe_compare(struct recipe_differences *out, const char *logged, size_t n, con
 		return f->code;
 	}
 	compare_split(out, was, is);
+	compare_no_target(out, was, is);
 	both = json_object_get(was, "split") != NULL && json_object_get(is, "split") != NULL;
 	json_object_foreach(was, key, value) if (is_compared(key, both))
 	    compare_key(out, key, value, json_object_get(is, key));

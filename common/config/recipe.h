@@ -15,6 +15,10 @@
  * is left out: `split` where it has `valid` or `test`, `split_unit` where no document has pieces.
  * The command of `exec` can hold a secret: its hash stands there.
  *
+ * A log has the key `no_target` only with the value "skip". Without the key it keeps documents
+ * without a target. The recipe of a configuration has the key unless its value is `auto`, which
+ * accepts the rule of any log.
+ *
  * Two kinds of difference:
  *
  *     source    train, valid, test, exec, exec_name: more files are what --append is for
@@ -47,6 +51,7 @@ enum fail_code recipe_text(char **out, const struct config *c, const struct conf
 struct recipe_differences {
 	char kind[RECIPE_DIFFERENCES_BYTES]; /* "": none */
 	char source[RECIPE_DIFFERENCES_BYTES];
+	enum config_no_target no_target; /* the rule of the log: never AUTO */
 };
 
 /*

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -590,6 +591,31 @@ kafka_check_version(int version, struct failure *f)
 	    version >> 24, version >> 16 & 0xff, version >> 8 & 0xff);
 }
 
+static atomic_uint opening; /* threads inside rd_kafka_new() */
+
+bool
+kafka_opening(void)
+{
+	return atomic_load(&opening) > 0;
+}
+
+/*
+ * librdkafka starts a thread of its own, one for internal work, one per address in
+ * bootstrap.servers, one per broker that it then learns of and one for the coordinator of a group
+ * or of transactions; kafka_close() starts another. The number of brokers is not known yet, so this
+ * counts one per address. kafka_again() notices if there are too few threads for the others.
+ */
+static unsigned
+threads_needed(const struct kafka_handle *h)
+{
+	enum { OWN = 2, COORDINATOR = 1, CLOSE = 1 };
+	unsigned addresses = 1;
+
+	for (const char *p = h->bootstrap; (p = strchr(p, ',')) != NULL; p++)
+		addresses++;
+	return OWN + 2 * addresses + COORDINATOR + CLOSE;
+}
+
 enum fail_code
 kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 {
@@ -618,10 +644,14 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 		code = kafka_log_hide(&h->log, o->properties, f);
 	if (code == FAIL_NONE)
 		code = configure(conf, o, h, f);
+	if (code == FAIL_NONE)
+		code = kafka_check_threads(threads_needed(h), f);
 	if (code != FAIL_NONE)
 		goto failed;
 	errno = 0;
+	atomic_fetch_add(&opening, 1);
 	rk = rd_kafka_new(type, conf, why, sizeof(why));
+	atomic_fetch_sub(&opening, 1);
 	if (rk == NULL) { /* a contradiction in the properties, or no thread or memory left */
 		code = rd_kafka_last_error() == RD_KAFKA_RESP_ERR__CRIT_SYS_RESOURCE ? FAIL_IO
 										     : FAIL_CONFIG;

@@ -111,9 +111,16 @@ enum fail_code kafka_check_version(int version, struct failure *f);
 
 /*
  * Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
- * FAIL_CONFIG also as kafka_check_version().
+ * FAIL_CONFIG also as kafka_check_version(). FAIL_IO: the process may not start the threads that
+ * librdkafka needs.
  */
 enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
+
+/*
+ * Whether some thread is inside rd_kafka_new(), which hangs if the system refuses it a thread after
+ * kafka_open() has found that there are enough. For signal handlers.
+ */
+bool kafka_opening(void);
 
 /*
  * Ends a handle; purges what was not delivered, and reports it to `delivered`. Waits at most a few
@@ -181,6 +188,15 @@ enum fail_code kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partit
  */
 rd_kafka_resp_err_t kafka_assign_one(
     rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset);
+
+/*
+ * Whether `m` reports the end of its partition, at `end` or later. Take `end` from
+ * kafka_watermarks() with the same handle: the leader gave it. A follower that lags (client.rack),
+ * or a new leader, reports an earlier end until it has heard how far the others are. To believe
+ * that one would be to miss records, so the reader polls on; the end is reported again later. The
+ * end is compared, not the last record: markers of transactions may lie between the two.
+ */
+bool kafka_at_end(const rd_kafka_message_t *m, int64_t end);
 
 /*
  * Gives the last visible record of a partition, to be ended with rd_kafka_message_destroy();

@@ -1,9 +1,11 @@
 /* What librdkafka's errors mean: whether they pass, which code and sentence of ours they are. */
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/thread.h"
 #include "common/kafka/kafka_internal.h"
 
 enum {
@@ -88,10 +90,25 @@ kafka_again(rd_kafka_t *rk, rd_kafka_resp_err_t err, int64_t deadline_ms)
 	if (!kafka_passing(err))
 		return false;
 	kafka_waits(rk);
-	if (left == 0)
+	if (left == 0 || thread_probe(1) != 0)
 		return false;
 	clock_pause_ms(ms);
 	return true;
+}
+
+enum fail_code
+kafka_check_threads(unsigned n, struct failure *f)
+{
+	int err = thread_probe(n);
+
+	if (err == 0)
+		return FAIL_NONE;
+	errno = err;
+	return fail_errno(f, FAIL_IO,
+	    "connecting to Kafka takes %u more threads, which the system does not give this "
+	    "process; raise the limit on processes (`ulimit -u`, the container's limit of pids) or "
+	    "on memory (`ulimit -v`)",
+	    n);
 }
 
 /* ---- sentences ---- */
@@ -294,6 +311,8 @@ kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted
 	char cause[KAFKA_CAUSE_MAX];
 
 	kafka_log_cause(&h->log, cause);
+	if (kafka_passing(err) && kafka_check_threads(1, f) != FAIL_NONE)
+		return fail_within(f, "%s", attempted);
 	if (cause[0] == '\0' || !kafka_passing(err))
 		return kafka_fail_topic(f, rk, err, NULL, attempted, topic);
 	return fail(f, FAIL_BROKER, "%s: %s", attempted, cause);

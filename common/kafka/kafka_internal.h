@@ -47,8 +47,17 @@ int kafka_slice_ms(int64_t deadline_ms);
 /* Whether librdkafka has forgotten who leads partitions; renewed metadata tells it again. */
 bool kafka_forgets_partitions(rd_kafka_resp_err_t err);
 
-/* Whether to try again: the error passes by itself and there is time. Pauses first. */
+/*
+ * Whether to try again: the error passes by itself, there is time, and librdkafka can start a
+ * thread for one more broker. Pauses first.
+ */
 bool kafka_again(rd_kafka_t *rk, rd_kafka_resp_err_t err, int64_t deadline_ms);
+
+/*
+ * FAIL_NONE, or FAIL_IO if the system does not let this process start `n` more threads: without
+ * them librdkafka aborts or waits forever.
+ */
+enum fail_code kafka_check_threads(unsigned n, struct failure *f);
 
 /* kafka_fail_topic(); FAIL_BROKER with the last failure of a connection where that is the cause. */
 enum fail_code kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted,

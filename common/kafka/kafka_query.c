@@ -69,6 +69,8 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	char cause[KAFKA_CAUSE_MAX];
 	const char *protocol;
 
+	if (kafka_check_threads(1, f) != FAIL_NONE)
+		return f->code;
 	kafka_log_cause(&h->log, cause);
 	protocol = other_protocol(cause);
 	if (protocol != NULL)
@@ -420,6 +422,12 @@ kafka_assign_one(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t o
 	return err;
 }
 
+bool
+kafka_at_end(const rd_kafka_message_t *m, int64_t end)
+{
+	return m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset >= end;
+}
+
 /*
  * Reads [from, end) and gives the last visible record there in *last (NULL: none). Which offsets
  * are visible is not known before: the stretch was read whole when
@@ -461,9 +469,7 @@ last_between(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t from,
 			rd_kafka_message_destroy(m);
 			continue;
 		}
-		/* A new leader reports an early end until it knows how far its followers are: read
-		 * on, the real end is still to come. */
-		if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset < end) {
+		if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && !kafka_at_end(m, end)) {
 			passed = RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE;
 			rd_kafka_message_destroy(m);
 			continue;

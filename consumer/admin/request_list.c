@@ -106,7 +106,7 @@ read_requests(
 			more = m->offset + 1 < high;
 			deadline_ms = clock_ms() + REQUEST_ASK_MS;
 		} else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-			more = m->offset < high;
+			more = !kafka_at_end(m, high);
 		} else if (kafka_message_denied(rk, m)) {
 			code = kafka_fail_topic(f, rk, m->err, NULL, "reading", topic);
 		}

@@ -61,10 +61,7 @@ take_record(struct look *k, uint32_t i, const struct lanes_record *record, struc
 	    i, record->offset);
 }
 
-/*
- * Reads one record of lane i, or that its stretch is at its end, as the log has it: an end that is
- * reported below the stretch's is that of a leader that does not know its followers yet.
- */
+/* Reads one record of lane i, or that its stretch is at its end. */
 static enum fail_code
 read_next(struct look *k, uint32_t i, int64_t deadline_ms, struct failure *f)
 {
@@ -76,7 +73,7 @@ read_next(struct look *k, uint32_t i, int64_t deadline_ms, struct failure *f)
 		return fail_within(f, "looking for the last record of each lane");
 	switch (event) {
 	case LANES_LOST: k->moved = true; return FAIL_NONE;
-	case LANES_AT_END: k->reads[i] = record.offset < k->behind[i]; return FAIL_NONE;
+	case LANES_AT_END: k->reads[i] = false; return FAIL_NONE;
 	case LANES_RECORD: break;
 	}
 	if (record.offset >= k->from[i] && record.offset < k->behind[i])

@@ -39,6 +39,7 @@ struct lane {
 	uint64_t step_first;  /* records of lower steps are passed over; 0: none are any more */
 	bool at_end, lost;    /* the partition is, */
 	int64_t end;          /* and where */
+	int64_t asked_end;    /* of the partition, by the last lanes_watermarks(); 0: none yet */
 };
 
 struct lanes {
@@ -355,6 +356,8 @@ lanes_watermarks(struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, s
 	if (code == FAIL_NONE) {
 		lane_map_spread(&l->map, l->first, l->count, low);
 		lane_map_spread(&l->map, l->first, l->count, high);
+		for (uint32_t i = 0; i < l->count; i++)
+			l->lane[i].asked_end = high[i];
 	}
 	free(partition);
 	return code;
@@ -600,7 +603,9 @@ take(struct lanes *l, uint32_t i, rd_kafka_message_t *m, enum lanes_event *event
 		return code;
 	}
 	*end = m->offset;
-	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
+	if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && !kafka_at_end(m, l->lane[i].asked_end)) {
+		*again = true;
+	} else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
 		*event = LANES_AT_END;
 		mark(l, i, false, m->offset);
 	} else if (kafka_lost(m->err)) {

@@ -127,8 +127,10 @@ void lanes_pass_over(struct lanes *l, uint64_t step);
 
 enum lanes_event {
 	LANES_RECORD, /* *out is the lane's next record */
-	LANES_AT_END, /* the lane has been read to its end; call again for what comes */
-	LANES_LOST,   /* the offset to read is not in the log: deleted, or never there */
+	/* The lane has been read to its end, which is no earlier than the last lanes_watermarks()
+	 * said; call again for what comes. */
+	LANES_AT_END,
+	LANES_LOST, /* the offset to read is not in the log: deleted, or never there */
 };
 
 struct lanes_record {

@@ -11,6 +11,7 @@
  *     lane_record    one lane of a step as bytes
  *     derivation     the steps of one transaction, from two records of the ledger
  *     derived_lanes  the lanes of a rank, step after step, along the ledger
+ *     mix_mark       whether a mix is the mix of a checkpoint
  *
  *     derived_lanes --> derivation --> assembler --> consumer/mixer (decides)
  *          |                 |              +------> consumer/domain (feed: reads)

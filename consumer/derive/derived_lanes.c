@@ -262,7 +262,7 @@ compare_logs(struct derived_lanes *d, struct failure *f)
 /*
  * Reads the record with the state before the step that is due; where that one ends the mix, the one
  * before it, as its end is what a lane shows last. *has: there is one. *lost: there was, and the
- * ledger begins behind it now; else the mix has not begun, or a follower does not know of it yet.
+ * ledger begins behind it now; else the mix has not begun.
  */
 static enum fail_code
 find_state(struct derived_lanes *d, bool *has, bool *lost, struct failure *f)

@@ -160,14 +160,14 @@ poll(struct documents *d, rd_kafka_message_t **out, struct failure *f)
 			*out = m;
 			return FAIL_NONE;
 		}
+		if (m != NULL && kafka_at_end(m, d->high))
+			d->offset_next = d->high; /* the rest are no records */
 		if (m != NULL)
 			rd_kafka_message_destroy(m);
 		if (stop_asked(d->stop))
 			return fail(f, FAIL_STOPPED, "stopped");
 		if (denied)
 			return kafka_fail_topic(f, d->rk, err, NULL, "reading", d->topic);
-		if (err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
-			return FAIL_NONE;
 		if (kafka_lost(err))
 			return fail(f, FAIL_DATA, "topic %s was cut while it was read", d->topic);
 		if (clock_ms() > deadline_ms)

@@ -45,8 +45,9 @@
  * A domain that is held stays: its blocks are not dropped when they are drawn, and are evicted only
  * for feed_urge(), which needs it where the domain has grown beyond what it was held for.
  *
- * Only feed_urge() may load past the budget: a step whose blocks do not fit in it together must
- * still be put together. worst_case.h checks at the start that memory suffices for that.
+ * Only feed_urge() may load past the budget: a step must be put together even if the blocks that
+ * announced draws need leave no room for it. worst_case.h checks at the start that the blocks of
+ * one step fit; those of all announced draws may be more.
  *
  * Blocks that grow while they are read. The last block of a live partition is shorter than a whole
  * one, and grows. A draw says how many sequences its block has by the mixer's lengths

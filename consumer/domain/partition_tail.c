@@ -90,16 +90,6 @@ take(const rd_kafka_message_t *m, struct partition_tail_at *at)
 		snprintf(at->reason, sizeof(at->reason), "%.255s", why.text);
 }
 
-/*
- * A new leader shows records only as far as it knows that its followers have them, and learns that
- * with their next fetches: for a moment the topic seems to end before the record.
- */
-static bool
-ends_too_early(const rd_kafka_message_t *m, const struct partition_tail_at *at)
-{
-	return m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset < at->high;
-}
-
 static int
 by_place(const void *a, const void *b)
 {
@@ -133,14 +123,16 @@ read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t
 	for (int left = list->cnt; left > 0 && clock_ms() < deadline_ms && code == FAIL_NONE;) {
 		rd_kafka_message_t *m = kafka_poll(reader, SLICE_MS);
 		rd_kafka_topic_partition_t *e = NULL;
+		struct partition_tail_at *at;
 
 		if (m == NULL)
 			continue;
 		if (m->rkt != NULL)
 			e = find(list, m);
-		if (e != NULL && e->opaque != NULL && !kafka_passing(m->err) &&
-		    !ends_too_early(m, e->opaque)) {
-			take(m, e->opaque);
+		at = e == NULL ? NULL : e->opaque;
+		if (at != NULL && !kafka_passing(m->err) &&
+		    (m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF || kafka_at_end(m, at->high))) {
+			take(m, at);
 			e->opaque = NULL; /* heard of */
 			left--;
 		}

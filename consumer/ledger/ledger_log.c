@@ -18,6 +18,7 @@ struct ledger_log {
 	int64_t last;     /* offset of the last record, as ledger_log_last() found it; -1 */
 	int64_t time_ms;  /* when the record given last was written */
 	int64_t assigned; /* records below it are not given; -1: nothing is assigned */
+	int64_t end;      /* of the topic, when the leader was asked last; 0: never */
 };
 
 /*
@@ -136,7 +137,7 @@ poll(
 		*out = m;
 		return FAIL_NONE;
 	}
-	*at_end = m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF;
+	*at_end = kafka_at_end(m, l->end);
 	if (kafka_lost(m->err))
 		code = fail(f, FAIL_DATA, "topic %s was cut while it was read", l->topic);
 	if (kafka_message_denied(l->rk, m))
@@ -231,6 +232,7 @@ ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *ou
 		return f->code;
 	*any = m != NULL;
 	l->last = m == NULL ? -1 : m->offset;
+	l->end = l->last + 1;
 	if (m == NULL)
 		return FAIL_NONE;
 	code = decode(l, m, out, f);
@@ -276,12 +278,10 @@ static enum fail_code
 read_first(struct ledger_log *l, int64_t *low, struct ledger *out, int64_t *found, bool *any,
     struct failure *f)
 {
-	int64_t high;
-
 	*any = false;
-	if (kafka_watermarks(l->rk, l->topic, 0, low, &high, l->timeout_ms, f) != FAIL_NONE)
+	if (kafka_watermarks(l->rk, l->topic, 0, low, &l->end, l->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	return *low < high ? record_at(l, *low, out, found, any, f) : FAIL_NONE;
+	return *low < l->end ? record_at(l, *low, out, found, any, f) : FAIL_NONE;
 }
 
 enum fail_code
@@ -459,19 +459,18 @@ static enum fail_code
 search(
     struct ledger_log *l, const struct sought *sought, int64_t *low, int64_t *at, struct failure *f)
 {
-	int64_t high;
 	bool before = false;
 
 	*at = -1;
-	if (kafka_watermarks(l->rk, l->topic, 0, low, &high, l->timeout_ms, f) != FAIL_NONE)
+	if (kafka_watermarks(l->rk, l->topic, 0, low, &l->end, l->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	if (*low < high && probe(l, *low, sought, &before, at, f) != FAIL_NONE)
+	if (*low < l->end && probe(l, *low, sought, &before, at, f) != FAIL_NONE)
 		return f->code;
 	if (!before) {
 		*at = -1;
 		return FAIL_NONE;
 	}
-	return halve(l, sought, at, high, f) == FAIL_NONE ? read_on(l, sought, at, f) : f->code;
+	return halve(l, sought, at, l->end, f) == FAIL_NONE ? read_on(l, sought, at, f) : f->code;
 }
 
 enum fail_code

@@ -107,8 +107,7 @@ enum fail_code ledger_log_seek(
     struct ledger_log *l, uint64_t step, bool one_before, struct failure *f);
 
 /*
- * The same for whoever waits: *any says whether the ledger shows such a record. One that shows none
- * may have some: a follower that lags behind shows less than the replica before it did.
+ * The same for whoever waits until there is such a record: *any says whether the ledger has one.
  */
 enum fail_code ledger_log_find(
     struct ledger_log *l, uint64_t step, bool one_before, bool *any, struct failure *f);

@@ -153,9 +153,7 @@ poll(struct control_requests *r, int timeout_ms, struct failure *f)
 			r->waiting = m;
 			break;
 		}
-		/* A new leader first believes in an earlier end: it has not heard of its followers
-		 * yet. */
-		if (err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset >= r->end)
+		if (kafka_at_end(m, r->end))
 			r->at_end = true;
 		if (kafka_message_denied(r->rk, m))
 			denied = kafka_fail_topic(f, r->rk, err, NULL, "reading", r->topic);

@@ -136,6 +136,35 @@ struct riffle_options {
 	 * B/L sequences a step.
 	 */
 	uint32_t uneven;
+	/*
+	 * What riffle_find_checkpoint() gave when the checkpoint was made; NULL: none. A mix that is
+	 * not the one of the checkpoint is RIFFLE_ERROR_DATA, of riffle_open() or, if the mix has
+	 * not come to that step yet, of the first riffle_next(). `start` and `step` say where
+	 * reading begins. Copied.
+	 */
+	const struct riffle_checkpoint *checkpoint;
+};
+
+/*
+ * What belongs into a checkpoint. A step alone means nothing in another mix, and the topics of a
+ * mix may have been deleted and created again. `schedule` and `choices` depend on what the mix has
+ * chosen alone, so a mix that was created again with the same configuration and data has the same
+ * ones. Example: save step, schedule, choices_step and choices; then open with
+ *
+ *     struct riffle_checkpoint c = {.size = sizeof(c), .step = step, .schedule = schedule,
+ *         .choices_step = choices_step, .choices = choices};
+ *     options.start = RIFFLE_START_STEP;
+ *     options.step = step;
+ *     options.checkpoint = &c;
+ */
+struct riffle_checkpoint {
+	size_t size;       /* sizeof of this struct in the caller's program */
+	uint64_t step;     /* comes next */
+	uint64_t schedule; /* riffle_info.schedule */
+	/* At or below `step`: `step` itself, or where weights count tokens that of the last ledger
+	   record; 0: `choices` is of no step. */
+	uint64_t choices_step;
+	uint64_t choices; /* hash of all choices of the steps below choices_step */
 };
 
 /* A stretch of one document in a sequence; it ends where the next begins, the last at `used`. */
@@ -250,8 +279,29 @@ RIFFLE_API void riffle_free_step(const struct riffle_step *step); /* NULL is acc
 /* The next step will be `step`, wherever the reader stands. Nothing is committed by the call. */
 RIFFLE_API int riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e);
 
-/* The step that riffle_next() will return: what belongs into a checkpoint. */
+/* The step that riffle_next() will return. */
 RIFFLE_API uint64_t riffle_position(const struct riffle *r);
+
+/*
+ * What belongs into a checkpoint from which `step` comes next, by the ledger. Uses mix, bootstrap,
+ * properties and open_timeout_ms of the options. Needs no reader. RIFFLE_TIMEOUT: the ledger says
+ * nothing of that step: no mixer has begun the mix, or its records were deleted.
+ */
+RIFFLE_API int riffle_find_checkpoint(const struct riffle_options *options, uint64_t step,
+    struct riffle_checkpoint *out, struct riffle_error *e);
+
+/*
+ * Whether the mix is the one of options->checkpoint. Uses the same options. RIFFLE_ERROR_DATA: it
+ * is another one. RIFFLE_TIMEOUT: nothing differs, but the mix has not come to choices_step yet.
+ * If nobody can tell, because the ledger has lost those records, it logs READ-CHECKPOINT-UNCHECKED
+ * and returns RIFFLE_OK. Inside of a transaction it draws the steps up to choices_step again.
+ */
+RIFFLE_API int riffle_check_checkpoint(
+    const struct riffle_options *options, struct riffle_error *e);
+
+/* riffle_seek() to the step of a checkpoint, with the check that riffle_open() makes. */
+RIFFLE_API int riffle_seek_checkpoint(
+    struct riffle *r, const struct riffle_checkpoint *checkpoint, struct riffle_error *e);
 
 /*
  * Commits, for the reader's lanes, that all steps below riffle_position() are read; waits for the

@@ -29,8 +29,10 @@
 #include "common/base/clock.h"
 #include "common/base/json_field.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/base/scalar.h"
+#include "consumer/derive/mix_mark.h"
 #include "consumer/feedback/reporter.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/run_position.h"
@@ -80,6 +82,9 @@ struct riffle {
 		uint64_t step;           /* given last */
 		struct step_round round; /* of `step` */
 	} rounds;
+	struct mix_mark mark; /* of the checkpoint that reading began at */
+	bool unproven;        /* the ledger had not come to it: compared before a step is lent */
+	int64_t unproven_ms;  /* since when a step is there and that is still so; 0: it was not */
 };
 
 /* ---- opening ---- */
@@ -151,6 +156,54 @@ why(void *opaque, const struct reader *reader, char *reason, size_t room)
 		watchdog_why(r->watchdog, reader->check.step, reason, room);
 }
 
+static enum fail_code
+take_checkpoint(struct mix_mark *out, uint64_t *step, const struct riffle_checkpoint *checkpoint,
+    struct failure *f)
+{
+	struct riffle_checkpoint c;
+
+	if (riffle_take(&c, sizeof(c), checkpoint, "riffle_checkpoint", f) != FAIL_NONE)
+		return f->code;
+	if (c.step >= LIMIT_STEP || c.choices_step >= LIMIT_STEP)
+		return fail(f, FAIL_USAGE,
+		    "checkpoint: step %" PRIu64 " or choices_step %" PRIu64 " is out of range",
+		    c.step, c.choices_step);
+	*out = (struct mix_mark){c.schedule, c.choices_step, c.choices};
+	*step = c.step;
+	return FAIL_NONE;
+}
+
+static void
+warn_unchecked(const char *mix, const char *why)
+{
+	log_warning(
+	    "riffle: READ-CHECKPOINT-UNCHECKED cannot tell whether mix %s is the mix of this "
+	    "checkpoint: %s",
+	    mix, why);
+}
+
+/* FAIL_DATA: the mix is another one. *early: the ledger has not come to the mark yet. */
+static enum fail_code
+check_mark(const struct mix_mark *m, const char *mix, const struct properties *properties,
+    int timeout_ms, bool *early, struct failure *f)
+{
+	enum mix_mark_verdict verdict;
+
+	if (mix_mark_compare(m, mix, properties, timeout_ms, &verdict, f) != FAIL_NONE)
+		return fail_within(f, "comparing mix %s with the checkpoint", mix);
+	*early = verdict == MIX_MARK_EARLY;
+	if (verdict == MIX_MARK_UNKNOWN)
+		warn_unchecked(mix, f->text);
+	return verdict == MIX_MARK_OTHER ? f->code : FAIL_NONE;
+}
+
+static enum fail_code
+check_reader_mark(struct riffle *r, struct failure *f)
+{
+	r->unproven_ms = 0;
+	return check_mark(&r->mark, r->reader.mix, &r->properties, r->timeout_ms, &r->unproven, f);
+}
+
 /* Finds the first step, and lets the threads read. */
 static enum fail_code
 start(struct riffle *r, const struct riffle_options *o, struct failure *f)
@@ -164,7 +217,12 @@ start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 	    .opaque = r,
 	};
 	enum fail_code code;
+	uint64_t ignored;
 
+	if (o->checkpoint != NULL &&
+	    (take_checkpoint(&r->mark, &ignored, o->checkpoint, f) != FAIL_NONE ||
+		check_reader_mark(r, f) != FAIL_NONE))
+		return f->code;
 	r->offset_next = calloc(count, sizeof(*r->offset_next));
 	if (r->offset_next == NULL)
 		return fail_memory(f);
@@ -270,6 +328,79 @@ riffle_find_committed(const struct riffle_options *options, uint64_t *step, stru
 		code = give_open_failure(r, e, &f);
 	riffle_close(r);
 	return code;
+}
+
+/* Takes and checks options for a call that asks about the mix alone; *properties as a copy. */
+static enum fail_code
+take_mix(struct riffle_options *o, struct properties *properties,
+    const struct riffle_options *options, struct failure *f)
+{
+	if (riffle_take_options(o, options, f) != FAIL_NONE)
+		return f->code;
+	o->rank = 0;
+	o->world = 1;
+	if (riffle_check_names(o, f) != FAIL_NONE)
+		return f->code;
+	return riffle_properties_copy(properties, o->bootstrap, o->properties, o->properties_n, f);
+}
+
+int
+riffle_find_checkpoint(const struct riffle_options *options, uint64_t step,
+    struct riffle_checkpoint *out, struct riffle_error *e)
+{
+	struct riffle_checkpoint found = {.step = step};
+	struct properties properties = {0};
+	struct riffle_options o;
+	struct mix_mark mark;
+	struct failure f;
+	bool any = false;
+	enum fail_code code = riffle_fill(out, &found, sizeof(found), "riffle_checkpoint", &f);
+
+	if (code == FAIL_NONE && step >= LIMIT_STEP)
+		code = fail(&f, FAIL_USAGE, "step %" PRIu64 " is out of range", step);
+	if (code == FAIL_NONE)
+		code = take_mix(&o, &properties, options, &f);
+	if (code == FAIL_NONE)
+		code = mix_mark_find(&mark, &any, o.mix, &properties,
+		    riffle_timeout_ms(o.open_timeout_ms), step, &f);
+	properties_clear(&properties);
+	if (code != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	if (!any)
+		return riffle_give(e, RIFFLE_TIMEOUT,
+		    "the ledger has no record at or below the step: no mixer has begun the mix, or "
+		    "its records were deleted");
+	found.schedule = mark.schedule;
+	found.choices_step = mark.step;
+	found.choices = mark.choices;
+	riffle_fill(out, &found, sizeof(found), "riffle_checkpoint", &f);
+	return RIFFLE_OK;
+}
+
+int
+riffle_check_checkpoint(const struct riffle_options *options, struct riffle_error *e)
+{
+	struct properties properties = {0};
+	struct riffle_options o;
+	struct mix_mark mark;
+	struct failure f;
+	uint64_t ignored;
+	bool early = false;
+	enum fail_code code = take_mix(&o, &properties, options, &f);
+
+	if (code == FAIL_NONE && o.checkpoint == NULL)
+		code = fail(&f, FAIL_USAGE, "checkpoint is not set");
+	if (code == FAIL_NONE)
+		code = take_checkpoint(&mark, &ignored, o.checkpoint, &f);
+	if (code == FAIL_NONE)
+		code = check_mark(
+		    &mark, o.mix, &properties, riffle_timeout_ms(o.open_timeout_ms), &early, &f);
+	properties_clear(&properties);
+	if (code != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	return early ? riffle_give(e, RIFFLE_TIMEOUT,
+			   "the mix has not come to the step of the checkpoint's hash yet")
+		     : RIFFLE_OK;
 }
 
 /*
@@ -586,6 +717,34 @@ check_length(struct riffle *r, const struct step_slot *slot, struct failure *f)
 	    slot->step.step, r->reader.mix, slot->step.tokens_each, r->info.sequence_length + 1);
 }
 
+/*
+ * A step is there, and the ledger had not come to the checkpoint's mark when reading began. Now it
+ * has, unless a follower lags: RIFFLE_TIMEOUT, for timeout_ms at most. A broker that is away is
+ * waited for.
+ */
+static int
+prove_mark(struct riffle *r, struct riffle_error *e)
+{
+	int64_t since_ms = r->unproven_ms > 0 ? r->unproven_ms : clock_ms();
+	struct failure f;
+
+	if (check_reader_mark(r, &f) != FAIL_NONE) {
+		r->unproven = true; /* the next call meets it again */
+		return f.code == FAIL_BROKER ? riffle_give(e, RIFFLE_TIMEOUT, f.text)
+					     : riffle_give_failure(e, &f);
+	}
+	if (!r->unproven)
+		return RIFFLE_OK;
+	r->unproven_ms = since_ms;
+	if (clock_ms() < since_ms + r->timeout_ms)
+		return riffle_give(e, RIFFLE_TIMEOUT,
+		    "the step is there, but the ledger does not show it yet, and the checkpoint is "
+		    "compared with the ledger");
+	warn_unchecked(r->reader.mix, "its ledger does not show the steps that are published");
+	r->unproven = false;
+	return RIFFLE_OK;
+}
+
 /* Takes the last step back from the caller. */
 static void
 take_back(struct riffle *r)
@@ -619,7 +778,7 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	if (code == FAIL_NONE)
 		code = check_length(r, r->next, &f);
 	if (code == FAIL_NONE)
-		return RIFFLE_OK;
+		return r->unproven ? prove_mark(r, e) : RIFFLE_OK;
 	if (prefetch_expired(r->prefetch))
 		return riffle_give(e, RIFFLE_ERROR_EXPIRED, f.text);
 	return riffle_give_failure(e, &f);
@@ -996,6 +1155,7 @@ seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 	if (reader_seek(&r->reader, step, &f) == FAIL_NONE) {
 		commit_pace_move(&r->pace, step);
 		reader_offsets(&r->reader, r->offset_next);
+		r->unproven = false; /* no step of the checkpoint that reading began at */
 	} else {
 		code = r->reader.expired ? riffle_give(e, RIFFLE_ERROR_EXPIRED, f.text)
 					 : riffle_give_failure(e, &f);
@@ -1020,6 +1180,42 @@ riffle_seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 	if (riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	code = seek(r, step, e);
+	riffle_gate_leave(&r->gate);
+	return code;
+}
+
+/* The same for a checkpoint, once its mix is seen to be this one. */
+static int
+seek_marked(struct riffle *r, const struct mix_mark *mark, uint64_t step, struct riffle_error *e)
+{
+	bool early = false;
+	struct failure f;
+	int code;
+
+	if (check_mark(mark, r->reader.mix, &r->properties, r->timeout_ms, &early, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = seek(r, step, e);
+	if (code == RIFFLE_OK) {
+		r->mark = *mark;
+		r->unproven = early;
+		r->unproven_ms = 0;
+	}
+	return code;
+}
+
+int
+riffle_seek_checkpoint(
+    struct riffle *r, const struct riffle_checkpoint *checkpoint, struct riffle_error *e)
+{
+	struct mix_mark mark;
+	struct failure f;
+	uint64_t step;
+	int code;
+
+	if (take_checkpoint(&mark, &step, checkpoint, &f) != FAIL_NONE ||
+	    riffle_gate_enter(&r->gate, &f) != FAIL_NONE)
+		return riffle_give_failure(e, &f);
+	code = seek_marked(r, &mark, step, e);
 	riffle_gate_leave(&r->gate);
 	return code;
 }

@@ -175,22 +175,23 @@ ask_watermarks(struct status_query *q, rd_kafka_topic_partition_list_t *list, st
 	return code;
 }
 
-/* Takes over the last record of a domain partition; a failure goes into the domain's `bad`. */
+/*
+ * Takes over the last record of a domain partition. One that cannot be read goes into the domain's
+ * `bad`. If none came (offset high - 1 holds a marker, or was deleted meanwhile), the partition
+ * stays unknown, and its length is taken from the watermarks.
+ */
 static void
-take_tail(struct status_partition *p, const rd_kafka_message_t *m, struct status_domain *d)
+take_tail(struct status_partition *p, const struct partition_tail_at *at, struct status_domain *d)
 {
-	struct partition_tail tail;
-	struct failure f;
-
-	if (partition_tail_decode(&tail, m->payload, m->len, &f) == FAIL_NONE) {
+	if (at->known) {
 		p->known = true;
-		p->sealed = tail.sealed;
-		p->sealed_sequences = tail.sealed_sequences;
-		p->sequences = tail.sequences;
-	} else {
-		fail_within(&f, "partition %d, offset %" PRId64, (int)m->partition, m->offset);
-		snprintf(d->bad, sizeof(d->bad), "%.*s", (int)sizeof(d->bad) - 1, f.text);
+		p->sealed = at->tail.sealed;
+		p->sealed_sequences = at->tail.sealed_sequences;
+		p->sequences = at->tail.sequences;
 	}
+	if (at->bad)
+		snprintf(d->bad, sizeof(d->bad), "partition %d, offset %" PRId64 ": %s",
+		    (int)at->partition, at->high - 1, at->reason);
 }
 
 /* The domain that a partition, an entry's opaque, belongs to. */
@@ -204,78 +205,34 @@ domain_of(struct status *st, const struct status_partition *p)
 	abort(); /* every entry of the list points into a domain */
 }
 
-/*
- * Reads the last records of at most PARTITION_TAIL_FEW_MAX partitions, all at once.
- *
- * Every partition is heard of once: by its record, by its end (offset high - 1 holds a marker, or
- * was deleted meanwhile), or by its error. The entry's opaque is NULL from then on. A partition
- * with only an end or an error stays unknown, and its length is taken from the watermarks.
- */
-static enum fail_code
-read_tails(struct status_query *q, struct status *st, rd_kafka_topic_partition_list_t *ask,
-    struct failure *f)
-{
-	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS;
-	int left = ask->cnt;
-	rd_kafka_resp_err_t err = rd_kafka_assign(q->reader, ask);
-	enum fail_code code = FAIL_NONE;
-
-	assert(ask->cnt > 0);
-	assert(ask->cnt <= PARTITION_TAIL_FEW_MAX);
-	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && code == FAIL_NONE && left > 0 &&
-	       clock_ms() < deadline_ms) {
-		rd_kafka_message_t *m = kafka_poll(q->reader, STATUS_QUERY_SLICE_MS);
-		rd_kafka_topic_partition_t *e;
-
-		if (m == NULL)
-			continue;
-		e = m->rkt == NULL ? NULL
-				   : rd_kafka_topic_partition_list_find(
-					 ask, rd_kafka_topic_name(m->rkt), m->partition);
-		if (e != NULL && e->opaque != NULL && !kafka_passing(m->err)) {
-			if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
-				take_tail(e->opaque, m, domain_of(st, e->opaque));
-			e->opaque = NULL; /* heard of */
-			left--;
-		}
-		if (kafka_message_denied(q->reader, m))
-			code = kafka_fail_topic(f, q->reader, m->err, NULL, "reading its end",
-			    m->rkt == NULL ? "" : rd_kafka_topic_name(m->rkt));
-		rd_kafka_message_destroy(m);
-	}
-	rd_kafka_assign(q->reader, NULL);
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return code;
-	return kafka_fail_code(f, err, NULL, "reading the ends of the domain topics");
-}
-
 /* Reads the last record of each partition that holds records and has grown. */
 static enum fail_code
 ask_tails(struct status_query *q, struct status *st, const rd_kafka_topic_partition_list_t *list,
     struct failure *f)
 {
-	enum fail_code code = FAIL_NONE;
+	struct partition_tail_at at[PARTITION_TAIL_FEW_MAX];
+	struct status_partition *of[PARTITION_TAIL_FEW_MAX];
 
-	for (int i = 0; i < list->cnt && code == FAIL_NONE;) {
-		rd_kafka_topic_partition_list_t *ask =
-		    rd_kafka_topic_partition_list_new(PARTITION_TAIL_FEW_MAX);
+	for (int i = 0; i < list->cnt;) {
+		size_t n = 0;
 
-		for (; i < list->cnt && ask->cnt < PARTITION_TAIL_FEW_MAX; i++) {
+		for (; i < list->cnt && n < PARTITION_TAIL_FEW_MAX; i++) {
 			const rd_kafka_topic_partition_t *e = &list->elems[i];
 			struct status_partition *p = e->opaque;
-			rd_kafka_topic_partition_t *to;
 
 			if (p->known || p->high <= p->low)
 				continue;
-			to = rd_kafka_topic_partition_list_add(ask, e->topic, e->partition);
-			to->offset = p->high - 1;
-			to->opaque = p;
+			of[n] = p;
+			at[n++] = (struct partition_tail_at){
+			    .topic = e->topic, .partition = e->partition, .high = p->high};
 		}
-		if (ask->cnt > 0)
-			code = read_tails(q, st, ask, f);
-		rd_kafka_topic_partition_list_destroy(ask);
+		if (partition_tail_read_many(
+			q->reader, at, n, PARTITION_TAIL_FEW_MAX, STATUS_QUERY_MS, f) != FAIL_NONE)
+			return f->code;
+		for (size_t k = 0; k < n; k++)
+			take_tail(of[k], &at[k], domain_of(st, of[k]));
 	}
-	return code;
+	return FAIL_NONE;
 }
 
 static void

@@ -162,7 +162,7 @@ status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 		if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR)
 			more = m->offset < end && take(m, to) && m->offset + 1 < end;
 		else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
-			more = false;
+			more = !kafka_at_end(m, end);
 		else if (kafka_message_denied(rk, m) ||
 			 (!kafka_denied(m->err) && !kafka_passing(m->err)))
 			err = m->err, more = false;

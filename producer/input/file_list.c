@@ -62,12 +62,13 @@ append(struct search *s, const char *name, const struct stat *st, struct failure
 		l->file = grown;
 		s->room = room;
 	}
-	l->file[l->n].name = strdup(name);
+	l->file[l->n] = (struct file_list_entry){.name = strdup(name),
+	    .size_bytes = (uint64_t)st->st_size,
+	    .inode = st->st_ino,
+	    .device = st->st_dev};
 	if (l->file[l->n].name == NULL)
 		return fail_memory(f);
-	l->file[l->n].size_bytes = (uint64_t)st->st_size;
-	l->file[l->n].inode = st->st_ino;
-	l->file[l->n++].device = st->st_dev;
+	l->n++;
 	return FAIL_NONE;
 }
 
@@ -295,11 +296,35 @@ search_word(struct search *s, const char *word, struct failure *f)
 }
 
 static int
-compare_names(const void *a, const void *b)
+compare_places(const void *a, const void *b)
 {
 	const struct file_list_entry *left = a, *right = b;
 
-	return strcmp(left->name, right->name);
+	return (left->listed > right->listed) - (left->listed < right->listed);
+}
+
+/* Of equal names the one that is listed first comes first. */
+static int
+compare_names(const void *a, const void *b)
+{
+	const struct file_list_entry *left = a, *right = b;
+	int order = strcmp(left->name, right->name);
+
+	return order != 0 ? order : compare_places(a, b);
+}
+
+static int
+compare_pointers(const void *a, const void *b)
+{
+	return compare_names(
+	    *(const struct file_list_entry *const *)a, *(const struct file_list_entry *const *)b);
+}
+
+static void
+sort_files(struct file_list_entry *file, size_t n, int (*compare)(const void *a, const void *b))
+{
+	if (n > 0)
+		qsort(file, n, sizeof(*file), compare);
 }
 
 /* The upper half of the hash, scaled: floor(h * n / 2^32). */
@@ -311,21 +336,22 @@ partition_of(const char *name, uint32_t partitions)
 
 /* Sorts, removes duplicates and keeps what is the partition's. */
 static void
-deal(struct file_list *l, bool by_name, uint32_t partition, uint32_t partitions)
+deal(struct file_list *l, bool by_hash, uint32_t partition, uint32_t partitions)
 {
 	size_t distinct = 0, kept = 0;
 
 	assert(partition < partitions);
-	if (l->n > 0)
-		qsort(l->file, l->n, sizeof(*l->file), compare_names);
+	sort_files(l->file, l->n, compare_names);
 	for (size_t i = 0; i < l->n; i++) {
 		if (distinct > 0 && strcmp(l->file[distinct - 1].name, l->file[i].name) == 0)
 			free(l->file[i].name);
 		else
 			l->file[distinct++] = l->file[i];
 	}
+	if (l->order == CONFIG_FILES_LISTED)
+		sort_files(l->file, distinct, compare_places);
 	for (size_t i = 0; i < distinct; i++) {
-		if ((by_name ? partition_of(l->file[i].name, partitions) : i % partitions) ==
+		if ((by_hash ? partition_of(l->file[i].name, partitions) : i % partitions) ==
 		    partition)
 			l->file[kept++] = l->file[i];
 		else
@@ -335,6 +361,34 @@ deal(struct file_list *l, bool by_name, uint32_t partition, uint32_t partitions)
 	for (size_t i = 0; i < kept; i++)
 		l->file[i].names = XXH64(
 		    l->file[i].name, strlen(l->file[i].name), i == 0 ? 0 : l->file[i - 1].names);
+}
+
+static enum fail_code
+index_names(struct file_list *l, struct failure *f)
+{
+	l->by_name = calloc(l->n + 1, sizeof(*l->by_name));
+	if (l->by_name == NULL)
+		return fail_memory(f);
+	for (size_t i = 0; i < l->n; i++)
+		l->by_name[i] = &l->file[i];
+	if (l->n > 0)
+		qsort(l->by_name, l->n, sizeof(*l->by_name), compare_pointers);
+	return FAIL_NONE;
+}
+
+/* What a word matches is in no order of its own: a folder has none. */
+static enum fail_code
+list_word(struct search *s, const char *word, struct failure *f)
+{
+	struct file_list *l = s->list;
+	size_t before = l->n;
+
+	if (search_word(s, word, f) != FAIL_NONE)
+		return f->code;
+	sort_files(l->file + before, l->n - before, compare_names);
+	for (size_t i = before; i < l->n; i++)
+		l->file[i].listed = i;
+	return FAIL_NONE;
 }
 
 static enum fail_code
@@ -351,7 +405,7 @@ search_patterns(
 		s->pattern = patterns->text[i];
 		code = brace_expand(&words, s->pattern, f);
 		for (size_t k = 0; k < words.n && code == FAIL_NONE; k++)
-			code = search_word(s, words.word[k], f);
+			code = list_word(s, words.word[k], f);
 		brace_words_close(&words);
 	}
 	if (code != FAIL_NONE) {
@@ -363,15 +417,23 @@ search_patterns(
 }
 
 enum fail_code
-file_list_open(struct file_list **out, const struct config_list *patterns, const char *folder,
-    uint32_t partition, uint32_t partitions, struct failure *f)
+file_list_open(struct file_list **out, const struct config_list *patterns,
+    enum config_file_order order, const char *folder, uint32_t partition, uint32_t partitions,
+    struct failure *f)
 {
 	struct search s = {.folder = folder == NULL || *folder == '\0' ? "." : folder};
+	struct file_list *l;
 
 	assert(partition < partitions);
-	if (search_patterns(out, &s, patterns, f) != FAIL_NONE)
+	if (search_patterns(&l, &s, patterns, f) != FAIL_NONE)
 		return f->code;
-	deal(*out, false, partition, partitions);
+	l->order = order;
+	deal(l, false, partition, partitions);
+	if (index_names(l, f) != FAIL_NONE) {
+		file_list_close(l);
+		return f->code;
+	}
+	*out = l;
 	return FAIL_NONE;
 }
 
@@ -410,16 +472,16 @@ file_list_names(const struct file_list *l, size_t n)
 static int
 compare_name(const void *name, const void *entry)
 {
-	return strcmp(name, ((const struct file_list_entry *)entry)->name);
+	return strcmp(name, (*(const struct file_list_entry *const *)entry)->name);
 }
 
 size_t
 file_list_find(const struct file_list *l, const char *name)
 {
-	const struct file_list_entry *found =
-	    l->n == 0 ? NULL : bsearch(name, l->file, l->n, sizeof(*found), compare_name);
+	const struct file_list_entry *const *found =
+	    l->n == 0 ? NULL : bsearch(name, l->by_name, l->n, sizeof(*found), compare_name);
 
-	return found == NULL ? l->n : (size_t)(found - l->file);
+	return found == NULL ? l->n : (size_t)(*found - l->file);
 }
 
 enum fail_code
@@ -449,5 +511,6 @@ file_list_close(struct file_list *l)
 	for (size_t i = 0; i < l->n; i++)
 		free(l->file[i].name);
 	free(l->file);
+	free(l->by_name);
 	free(l);
 }

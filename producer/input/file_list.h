@@ -11,9 +11,15 @@
  * n takes the names k, k+n, k+2n... Names are relative to the folder where the pattern is, so that
  * they do not depend on where a program was started; "./" and double slashes are taken out.
  *
- *     patterns   b.{1..2}.gz  *.jsonl         folder   b.1.gz b.2.gz a.jsonl c.jsonl .x.jsonl
+ *     patterns   b.{2..1}.gz  *.jsonl         folder   b.1.gz b.2.gz a.jsonl c.jsonl .x.jsonl
  *     names      a.jsonl  b.1.gz  b.2.gz  c.jsonl
  *     2 parts    0: a.jsonl  b.2.gz           1: b.1.gz  c.jsonl
+ *
+ * With CONFIG_FILES_LISTED the names stay in the order of the patterns and of their words. Only the
+ * names that one word matches are sorted, and a name that several words match stays with the first:
+ *
+ *     names      b.2.gz  b.1.gz  a.jsonl  c.jsonl
+ *     2 parts    0: b.2.gz  a.jsonl           1: b.1.gz  c.jsonl
  *
  * Files that keep arriving are dealt by a hash of their name instead: with a new name in the middle
  * k, k+n, k+2n would be other files, and a file must stay with the producer that began it.
@@ -40,11 +46,15 @@ struct file_list_entry {
 	uint64_t size_bytes;
 	uint64_t inode, device;
 	uint64_t names; /* file_list_names() up to this one */
+	size_t listed;  /* its place by the order of the patterns, among those of all partitions */
 };
 
 struct file_list {
+	enum config_file_order order;
 	struct file_list_entry *file;
 	size_t n; /* 0: the partition has no file */
+	const struct file_list_entry *
+	    *by_name; /* [n], owned, for file_list_find(); NULL: a scan's */
 };
 
 /*
@@ -53,7 +63,8 @@ struct file_list {
  * folder that cannot be read.
  */
 enum fail_code file_list_open(struct file_list **out, const struct config_list *patterns,
-    const char *folder, uint32_t partition, uint32_t partitions, struct failure *f);
+    enum config_file_order order, const char *folder, uint32_t partition, uint32_t partitions,
+    struct failure *f);
 void file_list_close(struct file_list *l); /* NULL is accepted */
 
 /*

@@ -205,8 +205,9 @@ check_sizes(const struct file_list *l, const struct input_position *from, struct
 	return fail(f, FAIL_CONFIG,
 	    "the files before %s, the last of the run before, had %" PRId64 " bytes then and have "
 	    "%" PRIu64 " now: only the last file and new ones are read. Put back those that have "
-	    "changed, or make what is new in them files that sort behind it",
-	    l->file[from->files - 1].name, from->settled_bytes, bytes);
+	    "changed, or make what is new in them files that %s",
+	    l->file[from->files - 1].name, from->settled_bytes, bytes,
+	    l->order == CONFIG_FILES_LISTED ? "are listed after it" : "sort behind it");
 }
 
 /*
@@ -221,6 +222,13 @@ check_list(const struct input *in, const struct input_position *from, struct fai
 
 	if (from->files <= l->n && file_list_names(l, from->files) == from->names)
 		return check_sizes(l, from, f);
+	if (l->order == CONFIG_FILES_LISTED)
+		return fail(f, FAIL_CONFIG,
+		    "the list no longer begins with the %" PRIu64
+		    " files of the run before in the same order (file_order: listed). Restore it "
+		    "up to %s, the last of them, and add new files after that one, or make the "
+		    "new files a domain of their own",
+		    from->files, from->file == NULL ? "none" : from->file);
 	return fail(f, FAIL_CONFIG,
 	    "the %" PRIu64 " files of the run before are not the first of the list now (names are "
 	    "sorted by their bytes; the last one was %s): put back those that are gone, name new "
@@ -239,6 +247,13 @@ check_front(const struct input *in, const struct input_position *from, struct fa
 
 	if (file_list_names(in->files, in->file_at + 1) == from->names)
 		return FAIL_NONE;
+	if (in->files->order == CONFIG_FILES_LISTED)
+		return fail(f, FAIL_CONFIG,
+		    "the files listed before %s, where the last run ended, are not those of that "
+		    "run in the same order (there were %" PRIu64 ", now there are %" PRIu64
+		    "; file_order: listed). Restore the list up to that file and add new files "
+		    "after it, or " RESTART,
+		    from->file, from->files - 1, now - 1);
 	if (now > from->files)
 		return fail(f, FAIL_CONFIG,
 		    "%" PRIu64 " of the files that sort before %s are new: the last run ended in "
@@ -319,8 +334,8 @@ enum fail_code
 input_list_files(struct input *in, const struct input_options *o, const struct input_position *from,
     struct failure *f)
 {
-	if (file_list_open(&in->files, o->patterns, o->folder, o->partition, o->partitions, f) !=
-	    FAIL_NONE)
+	if (file_list_open(&in->files, o->patterns, o->file_order, o->folder, o->partition,
+		o->partitions, f) != FAIL_NONE)
 		return f->code;
 	in->bytes_total = file_list_bytes(in->files, in->files->n);
 	in->end.files = in->files->n;
@@ -397,7 +412,7 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	if (from != NULL && from->file != NULL && !same_program(from->file, o->exec, hash))
 		return fail(f, FAIL_CONFIG,
 		    "exec:%s: the last run read another command than that of now (hash %016" PRIx64
-		    "): put the former one back, or start a new corpus",
+		    "): put the former one back, or " RESTART,
 		    o->exec_name, hash);
 	if (stream_open_program(&in->stream, &p, f) != FAIL_NONE)
 		return f->code;

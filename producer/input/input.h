@@ -114,6 +114,7 @@ struct input_token_options {
 
 struct input_options {
 	const struct config_list *patterns; /* or exec; borrowed while opening */
+	enum config_file_order file_order;  /* of files that are all there */
 	const char *folder;                 /* patterns and exec are relative to it */
 	const char *exec;
 	const char *exec_name; /* of the program: records name it by this, never by its command */
@@ -139,6 +140,13 @@ struct input_position {
 	uint64_t files, names;
 	int64_t settled_bytes; /* of them but the last, as stored; -1: not known */
 };
+
+/*
+ * The portion of a live input's order at which reading from `from` begins. FAIL_DATA: the order
+ * does not have that place. A producer asks before it takes the input over; see live_order.h.
+ */
+enum fail_code input_live_start(const struct live_order *r, const struct input_position *from,
+    size_t *portion, struct failure *f);
 
 /* Where an input ended, once input_next() has given NULL; see Input in schemas/End.avsc. */
 struct input_end {

@@ -57,26 +57,19 @@ fail_unknown(const struct input_position *from, struct failure *f)
 	    from->byte, from->file == NULL ? "(none)" : from->file);
 }
 
-/* Finds the portion where a resume starts. */
-static enum fail_code
-find_start(struct input_live *l, const struct input_position *from, struct failure *f)
+enum fail_code
+input_live_start(const struct live_order *r, const struct input_position *from, size_t *portion,
+    struct failure *f)
 {
-	const struct live_order *r = l->o.order;
-
-	l->from = *from;
 	if (from->files > 0 &&
 	    (from->files > r->n || live_order_hash(r, (size_t)from->files) != from->names))
 		return fail_unknown(from, f);
-	if (from->ended) {
-		assert(from->files <= r->n);
-		l->at = (size_t)from->files;
-		return FAIL_NONE;
-	}
-	l->at = from->file == NULL ? LIVE_ORDER_NONE : live_order_find(r, from->file, from->byte);
-	if (l->at == LIVE_ORDER_NONE)
-		return fail_unknown(from, f);
-	l->inside = true;
-	return FAIL_NONE;
+	if (from->ended)
+		*portion = (size_t)from->files;
+	else
+		*portion = from->file == NULL ? LIVE_ORDER_NONE
+					      : live_order_find(r, from->file, from->byte);
+	return *portion == LIVE_ORDER_NONE ? fail_unknown(from, f) : FAIL_NONE;
 }
 
 static void
@@ -113,7 +106,9 @@ input_live_open(struct input *in, const struct input_options *o, const struct in
 	if (from == NULL)
 		return FAIL_NONE;
 	record_cutter_number(in->cutter, from->document);
-	return find_start(l, from, f);
+	l->from = *from;
+	l->inside = !from->ended;
+	return input_live_start(l->o.order, from, &l->at, f);
 }
 
 void

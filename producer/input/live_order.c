@@ -14,6 +14,7 @@ live_order_close(struct live_order *r)
 	free(r->file);
 	free(r->portion);
 	free(r->slot);
+	free(r->taker);
 	*r = (struct live_order){0};
 }
 
@@ -212,23 +213,80 @@ add_all(struct live_order *r, const struct arrivals *a, struct failure *f)
 	return code;
 }
 
+static enum fail_code
+add_taker(struct live_order *r, const struct arrivals *a, struct failure *f)
+{
+	if (r->takers_n == r->takers_room) {
+		size_t room = 2 * r->takers_room + 4;
+		struct live_order_taker *grown = realloc(r->taker, room * sizeof(*grown));
+
+		if (grown == NULL)
+			return fail_memory(f);
+		r->taker = grown;
+		r->takers_room = room;
+	}
+	r->taker[r->takers_n++] =
+	    (struct live_order_taker){.writer = a->writer, .first = (size_t)a->first};
+	return FAIL_NONE;
+}
+
+/*
+ * Makes `writer` the one that appends, if it has taken over and nobody who took over later has
+ * appended. Takers before it are dropped, and so are the portions after its take-over that it had
+ * not seen. Returns false if the writer's records are void.
+ */
+static bool
+choose_taker(struct live_order *r, uint64_t writer)
+{
+	size_t k = r->takers_n;
+
+	while (k > 0 && r->taker[k - 1].writer != writer)
+		k--;
+	if (k == 0 || r->taker[k - 1].first > r->n)
+		return false;
+	if (k > 1)
+		r->n = r->taker[k - 1].first;
+	r->takers_n -= k - 1;
+	memmove(r->taker, r->taker + k - 1, r->takers_n * sizeof(*r->taker));
+	return true;
+}
+
 enum fail_code
 live_order_apply(struct live_order *r, const struct arrivals *a, struct failure *f)
 {
-	bool ours = r->taken && a->writer == r->writer;
+	bool fits = a->first <= r->n;
 
 	assert(r->n <= r->room);
-	if (!a->takes_over && !ours)
-		return FAIL_NONE; /* of one that somebody else has taken over from */
-	if (a->takes_over ? a->first > r->n : a->first != r->n)
+	if (a->takes_over && fits && add_taker(r, a, f) != FAIL_NONE)
+		return f->code;
+	if (a->takes_over && fits && a->portions_n == 0)
+		return FAIL_NONE;
+	if (!a->takes_over || fits) {
+		if (!choose_taker(r, a->writer))
+			return FAIL_NONE; /* of one that somebody else has taken over from */
+		fits = a->first == r->n;
+	}
+	if (!fits)
 		return fail(f, FAIL_DATA,
 		    "portion %" PRIu64 " of input %.*s stands where %zu belongs: records were "
 		    "deleted",
 		    a->first, (int)a->input.n, a->input.bytes, r->n);
-	r->taken = true;
-	r->writer = a->writer;
-	r->n = (size_t)a->first; /* whoever takes over has not seen what comes behind */
 	return add_all(r, a, f);
+}
+
+bool
+live_order_is_doubtful(const struct live_order *r)
+{
+	return r->takers_n > 0 && r->taker[r->takers_n - 1].first < r->n &&
+	       r->taker[r->takers_n - 1].writer != r->taker[0].writer;
+}
+
+void
+live_order_void(struct live_order *r)
+{
+	assert(live_order_is_doubtful(r));
+	r->n = r->taker[r->takers_n - 1].first;
+	live_order_settle(r);
 }
 
 /* From the end: a resume starts in one of the last portions. */

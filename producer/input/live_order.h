@@ -25,8 +25,17 @@
  *     5. P2 has seen a.jsonl and b's growth, and appends 2 and 3    these count
  *
  * All readers of the log see the same records in the same order, so they agree on which count. P1
- * may have published from its portion 2 meanwhile: the partition shows that (writer.h, "another
- * producer writes here"), and one of the two fails.
+ * sees in the log that P2 has taken over before its own record (arrivals_log.h), and fails before it
+ * publishes anything that is made of its portion 2.
+ *
+ * A take-over counts from the first portion that its writer appends. A record of a producer that is
+ * dead, or has given up, can reach the log minutes late. Nothing follows a late take-over, so it
+ * voids nothing:
+ *
+ *     1. P1 has read one portion. Its record "takes over at 1" is delayed, and P1 is killed
+ *     2. P2 takes over at 1, and appends portions 1 and 2, which are published
+ *     3. the record of P1 arrives                                portions 1 and 2 still count
+ *     4. P2 appends portion 3                                    this counts, too
  *
  * Files that are lost.  A portion is read again where not all that is made of it was published. If
  * its file was deleted meanwhile, its user can give it up: then an empty portion of that file,
@@ -90,6 +99,12 @@ struct live_order_file {
 
 #define LIVE_ORDER_NONE SIZE_MAX
 
+/* Who has taken the input over, at which portion. */
+struct live_order_taker {
+	uint64_t writer;
+	size_t first;
+};
+
 struct live_order {
 	struct live_order_portion *portion;
 	size_t n, room;
@@ -97,8 +112,12 @@ struct live_order {
 	size_t files_n, files_room;
 	size_t *slot; /* hash table of file indices + 1 */
 	size_t slots_n;
-	bool taken;      /* somebody has taken over: */
-	uint64_t writer; /* its id; records of others are void */
+	/*
+	 * [takers_n]: the first one appended last; the others took over later, in this order, and
+	 * have appended nothing yet. Records of all others are void.
+	 */
+	struct live_order_taker *taker;
+	size_t takers_n, takers_room;
 };
 
 /* A zeroed one is empty and valid. */
@@ -109,6 +128,13 @@ void live_order_close(struct live_order *r);
  * missing between those that are there and its own.
  */
 enum fail_code live_order_apply(struct live_order *r, const struct arrivals *a, struct failure *f);
+
+/*
+ * Whether somebody took over before the last portions, without having seen them, and has appended
+ * nothing: a late record, or one who gave the order up. live_order_void() takes it for the latter.
+ */
+bool live_order_is_doubtful(const struct live_order *r);
+void live_order_void(struct live_order *r);
 
 /* After the last record: works out how far each file was read. */
 void live_order_settle(struct live_order *r);

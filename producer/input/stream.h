@@ -10,8 +10,10 @@
  * gives all that comes before, then FAIL_DATA with the place.
  *
  * A program is run by /bin/sh -c in a process group of its own, reads nothing, and leaves its
- * stderr as it is. One that does not end with status 0 gives FAIL_DATA after all it has printed.
- * Of a pipeline the shell reports the last program's status only.
+ * stderr alone. `bash --posix -o pipefail -c` runs a command with a | instead, with the echo of sh
+ * and without brace expansion, so that the command fails if any program of the pipe fails or is
+ * ended by SIGPIPE. A command that does not end with status 0 gives FAIL_DATA after all it has
+ * printed. Of `a; b` the shell still reports the status of b only.
  *
  * Thread: a stream belongs to one thread at a time.
  */
@@ -40,7 +42,7 @@ enum fail_code stream_open_file(
     struct stream **out, const char *path, const char *name, struct failure *f);
 
 struct stream_program {
-	const char *command; /* for /bin/sh -c */
+	const char *command; /* for sh or bash */
 	const char *name;    /* for failures, which do not show the command */
 	const char *folder;  /* where it is run */
 	bool says_resume;    /* RIFFLE_RESUME is in its environment: */
@@ -49,7 +51,10 @@ struct stream_program {
 	int idle_ms;         /* FAIL_TIMEOUT where nothing is printed for so long; -1: waits */
 };
 
-/* Gives *out, to be ended with stream_close(), which kills what still runs. Copies all. */
+/*
+ * Gives *out, to be ended with stream_close(), which kills what still runs. Copies all.
+ * FAIL_CONFIG: the command has a |, and PATH has no bash.
+ */
 enum fail_code stream_open_program(
     struct stream **out, const struct stream_program *o, struct failure *f);
 

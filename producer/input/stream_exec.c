@@ -1,6 +1,9 @@
 /*
  * stream_exec.c -- a stream of what a program prints.
  *
+ * sh reports only how the last program of a pipe ended. So bash runs a command that may have a
+ * pipe: it prints what sh would print, and fails if any program of the pipe fails.
+ *
  * Its life: the shell is spawned with a pipe for its output, in a process group of its own.
  * exec_read() waits for the pipe, or for the eventfd that stops the reader. At the end of the
  * output it waits for the shell, because its status says whether that was all. exec_close() ends
@@ -9,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -20,14 +24,25 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "producer/input/stream_internal.h"
 
 enum {
 	EXIT_POLL_MS = 10, /* between two looks at a program that has printed all */
 	EXIT_WARN_MS = 10000,
+	EXIT_SIGPIPE = 128 + SIGPIPE, /* how a shell reports a program that SIGPIPE ended */
 };
 
+/*
+ * In POSIX mode the echo of bash takes either -n or escapes such as \t; that of Debian's sh takes
+ * both. On the command's own line, so that messages of the shell have the right line number.
+ */
+#define ECHO_OF_SH                                                                                 \
+	"echo() if [ \"${1-}\" = -n ]; then shift; local IFS=' '; printf %b \"$*\"; "              \
+	"else command echo \"$@\"; fi; "
+
 struct program {
+	char *command;
 	pid_t pid; /* also its process group; 0: is not run, or was waited for */
 	int stop_fd, idle_ms;
 };
@@ -87,30 +102,62 @@ prepare(posix_spawn_file_actions_t *actions, posix_spawnattr_t *attributes, cons
 	return refused;
 }
 
-/* Runs the command; returns an errno. */
-static int
-spawn(pid_t *pid, const struct stream_program *o, int write_fd, char **environment)
+/* Whether the command may have a pipe: a quoted | counts as one, and || does not. */
+static bool
+may_have_pipe(const char *command)
 {
-	char shell[] = "sh", option[] = "-c";
-	char *command = strdup(o->command);
-	char *arguments[] = {shell, option, command, NULL};
+	const char *at = command;
+
+	while ((at = strchr(at, '|')) != NULL) {
+		if (at[1] != '|')
+			return true;
+		at += 2;
+	}
+	return false;
+}
+
+/* Finds the first bash in PATH. */
+static bool
+find_bash(char path[static PATH_MAX])
+{
+	for (const char *at = getenv("PATH"); at != NULL; at = strchr(at, ':')) {
+		at += *at == ':';
+		snprintf(path, PATH_MAX, "%.*s/bash", (int)strcspn(at, ":"), at);
+		if (*at == '/' && access(path, X_OK) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Runs the command by bash, or by sh if `bash` is NULL; returns an errno. */
+static int
+spawn(
+    pid_t *pid, const struct stream_program *o, const char *bash, int write_fd, char **environment)
+{
+	struct text text = {0};
 	posix_spawn_file_actions_t actions;
 	posix_spawnattr_t attributes;
+	char *command;
 	int refused;
 
-	if (access(o->folder, X_OK) != 0) { /* a child under valgrind could not report it */
-		refused = errno;
-		free(command);
-		return refused;
-	}
+	if (access(o->folder, X_OK) != 0) /* a child under valgrind could not report it */
+		return errno;
+	text_add(&text, "%s%s", bash == NULL ? "" : ECHO_OF_SH, o->command);
+	command = text_take(&text);
 	if (command == NULL)
 		return ENOMEM;
 	posix_spawn_file_actions_init(&actions);
 	posix_spawnattr_init(&attributes);
 	refused = prepare(&actions, &attributes, o->folder, write_fd);
-	if (refused == 0)
-		refused =
-		    posix_spawn(pid, "/bin/sh", &actions, &attributes, arguments, environment);
+	if (refused == 0) {
+		const char *const as_sh[] = {"sh", "-c", command, NULL};
+		/* +B: braces are no lists, as in sh. */
+		const char *const as_bash[] = {"bash", "--posix", "+B", "-O", "xpg_echo", "-o",
+		    "pipefail", "-c", command, NULL};
+
+		refused = posix_spawn(pid, bash == NULL ? "/bin/sh" : bash, &actions, &attributes,
+		    (char *const *)(uintptr_t)(bash == NULL ? as_sh : as_bash), environment);
+	}
 	posix_spawnattr_destroy(&attributes);
 	posix_spawn_file_actions_destroy(&actions);
 	free(command);
@@ -122,10 +169,17 @@ static enum fail_code
 start(struct stream *s, const struct stream_program *o, struct failure *f)
 {
 	struct program *p = s->state;
-	char resume[48];
+	bool pipe = may_have_pipe(o->command);
+	char resume[48], bash[PATH_MAX];
 	char **environment = NULL;
 	int ends[2], refused;
 
+	if (pipe && !find_bash(bash))
+		return fail(f, FAIL_CONFIG,
+		    "exec:%s: its command has a |, and PATH has no bash. In a pipe sh hides the "
+		    "failure of every program but the last one, so that incomplete data would pass "
+		    "as complete. Install bash",
+		    o->name);
 	snprintf(resume, sizeof(resume), "RIFFLE_RESUME=%" PRIu64, o->resume);
 	if (make_environment(&environment, o->says_resume ? resume : NULL, f) != FAIL_NONE)
 		return f->code;
@@ -135,7 +189,7 @@ start(struct stream *s, const struct stream_program *o, struct failure *f)
 	}
 	s->fd = ends[0];
 	fcntl(s->fd, F_SETPIPE_SZ, STREAM_STORED_BYTES); /* the default will do if it is refused */
-	refused = spawn(&p->pid, o, ends[1], environment);
+	refused = spawn(&p->pid, o, pipe ? bash : NULL, ends[1], environment);
 	close(ends[1]);
 	free(environment);
 	if (refused != 0) {
@@ -167,9 +221,26 @@ wait_readable(const struct stream *s, int fd, int timeout_ms, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* What a wait status means; FAIL_NONE for status 0. */
+/* The usual cause of an exit status, and what to do if it is no failure. "" for others. */
+static const char *
+explain(int code, const char *command)
+{
+	if (code == 127)
+		return " (command not found)";
+	if (code == 126)
+		return " (command cannot be executed)";
+	if (code == EXIT_SIGPIPE && may_have_pipe(command))
+		return " (a program in the pipe had more to print when the next one ended, as head "
+		       "does; if that is intended, write `(PROGRAM || true) | head -n 1000`)";
+	if (code == 1 && strstr(command, "grep") != NULL)
+		return " (grep also ends with 1 if it selects no line; if that is no failure, write"
+		       " `{ grep -v x || [ $? = 1 ]; }`)";
+	return "";
+}
+
+/* What a wait status of the command means; FAIL_NONE for status 0. */
 static enum fail_code
-judge(int status, struct failure *f)
+judge(int status, const char *command, struct failure *f)
 {
 	int code = WEXITSTATUS(status);
 
@@ -178,10 +249,8 @@ judge(int status, struct failure *f)
 		    WTERMSIG(status), strsignal(WTERMSIG(status)));
 	if (code == 0)
 		return FAIL_NONE;
-	return fail(f, FAIL_DATA, "the program ended with exit status %d%s", code,
-	    code == 127   ? " (command not found)"
-	    : code == 126 ? " (command cannot be executed)"
-			  : "");
+	return fail(
+	    f, FAIL_DATA, "the program ended with exit status %d%s", code, explain(code, command));
 }
 
 /*
@@ -217,7 +286,7 @@ wait_exit(struct stream *s, struct failure *f)
 			    s->name);
 	}
 	p->pid = 0;
-	return judge(status, f);
+	return judge(status, p->command, f);
 }
 
 static enum fail_code
@@ -279,6 +348,7 @@ exec_close(struct stream *s)
 	s->fd = -1;
 	if (p->pid > 0)
 		kill_group(p);
+	free(p->command);
 	free(p);
 }
 
@@ -301,6 +371,11 @@ stream_open_program(struct stream **out, const struct stream_program *o, struct 
 	}
 	s->state = p = calloc(1, sizeof(*p));
 	if (p == NULL) {
+		fail_memory(f);
+		goto failed;
+	}
+	p->command = strdup(o->command);
+	if (p->command == NULL) {
 		fail_memory(f);
 		goto failed;
 	}

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/record/token_format.h"
 #include "producer/input/token_window.h"
@@ -27,6 +28,9 @@ enum token_bounds {
 	TOKEN_BOUNDS_ENDS,      /* a table of ends */
 	TOKEN_BOUNDS_SEQUENCES, /* tables of sequences and of their documents */
 };
+
+/* check_width() looks at so many of the first tokens; fewer than the minimum prove nothing. */
+enum { WIDTH_TOKENS = 4096, WIDTH_TOKENS_MIN = 32 };
 
 /* Tables of an index, each read through a window of its own. */
 enum token_table { TABLE_LENGTHS, TABLE_POINTERS, TABLE_DOCUMENTS, TABLE_ENDS, TABLES };
@@ -183,6 +187,29 @@ check_document_ends(struct token_file *t, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* An index that was made for other tokens, or for another width, has another number of them. */
+static enum fail_code
+check_lengths(struct token_file *t, struct failure *f)
+{
+	struct token_window *w = &t->table[TABLE_LENGTHS];
+	uint64_t sum = 0, tokens = (t->end - t->first) / t->width;
+
+	for (uint64_t i = 0; i < t->sequences; i++) {
+		uint64_t length;
+
+		if (token_window_number(w, t->table_at[TABLE_LENGTHS] + 4 * i, 4, &length, f) !=
+		    FAIL_NONE)
+			return f->code;
+		sum += length;
+	}
+	if (sum != tokens)
+		return fail(f, FAIL_DATA,
+		    "%s: its sequences have %" PRIu64 " tokens, and %s has %" PRIu64
+		    " of %u byte%s: the index is not of this file; make both again",
+		    w->name, sum, t->o.name, tokens, t->width, t->width == 1 ? "" : "s");
+	return FAIL_NONE;
+}
+
 static enum fail_code
 read_megatron(struct token_file *t, struct failure *f)
 {
@@ -213,7 +240,7 @@ read_megatron(struct token_file *t, struct failure *f)
 	    check_document_ends(t, f) != FAIL_NONE)
 		return f->code;
 	t->bounds = TOKEN_BOUNDS_SEQUENCES;
-	return take_rest(t, 0, f);
+	return take_rest(t, 0, f) != FAIL_NONE ? f->code : check_lengths(t, f);
 }
 
 /* ---- headers: datatrove, Nanotron ---- */
@@ -455,21 +482,35 @@ read_header(struct token_file *t, struct failure *f)
 
 /* ---- open and close ---- */
 
-static enum fail_code find_sequence(
-    struct token_file *t, uint64_t sequence, uint64_t *from, uint64_t *to, struct failure *f);
+static int64_t value_of(const uint8_t *at, unsigned width, bool is_signed);
 
-/* A file that was cut off lacks its last sequence: that is noticed at once. */
+/*
+ * Warns if the tokens seem to be of another width than the file or the configuration says. If
+ * tokens of 4 bytes are read as tokens of 2, nearly every second one is 0: the upper half of an id.
+ */
 static enum fail_code
-check_last_sequence(struct token_file *t, struct failure *f)
+check_width(struct token_file *t, struct failure *f)
 {
-	uint64_t from, to;
+	const unsigned bits = 8 * t->width - t->is_signed;
+	const uint64_t tokens = (t->end - t->first) / t->width;
+	size_t n = tokens < WIDTH_TOKENS ? (size_t)tokens : WIDTH_TOKENS, got, zeros[2] = {0};
+	const uint8_t *at;
 
-	if (t->bounds != TOKEN_BOUNDS_SEQUENCES || t->sequences == 0 || t->documents == 0)
+	if (bits < 32 && t->o.entries > UINT32_C(1) << bits)
+		log_warning("input: INPUT-TOKEN-WIDTH file=%s has %u byte%s a token, too few for "
+			    "the %" PRIu32 " ids of the vocabulary",
+		    t->o.name, t->width, t->width == 1 ? "" : "s", t->o.entries);
+	if (n < WIDTH_TOKENS_MIN)
 		return FAIL_NONE;
-	t->number = t->documents - 1; /* for the sentence */
-	if (find_sequence(t, t->sequences - 1, &from, &to, f) != FAIL_NONE)
+	if (token_window_get(&t->tokens, t->first, n * t->width, &at, &got, f) != FAIL_NONE)
 		return f->code;
-	t->number = 0;
+	for (size_t i = 0; i < n; i++)
+		zeros[i % 2] += value_of(at + i * t->width, t->width, t->is_signed) == 0;
+	for (size_t i = 0; i < 2; i++)
+		if (zeros[i] >= n / 2 * 9 / 10 && zeros[1 - i] <= n / 2 * 6 / 10)
+			log_warning("input: INPUT-TOKEN-WIDTH file=%s has %u byte%s a token, and "
+				    "every second of its tokens is 0: they may have %u bytes",
+			    t->o.name, t->width, t->width == 1 ? "" : "s", 2 * t->width);
 	return FAIL_NONE;
 }
 
@@ -489,7 +530,7 @@ token_file_open(struct token_file **out, const struct token_file_options *o, str
 	}
 	if (token_window_open(&t->tokens, o->path, o->name, TOKEN_FILE_WINDOW_BYTES, f) !=
 		FAIL_NONE ||
-	    read_header(t, f) != FAIL_NONE || check_last_sequence(t, f) != FAIL_NONE)
+	    read_header(t, f) != FAIL_NONE || check_width(t, f) != FAIL_NONE)
 		goto failed;
 	t->at = t->first;
 	*out = t;

@@ -12,10 +12,12 @@
  * inside a document of an index stays. A document does not continue in the next file.
  *
  * What is checked when a file is opened: that it is of its format, that its size is what the header
- * says, and that its index ends where the tokens (or the sequences) do. What is checked as it is
- * read: each entry of a table, and each token, which must be an id that the vocabulary has. So a
- * file of another tokenizer, or of another width, is found out at its first bad token, with its
- * place, and nothing of it that is wrong is published.
+ * says, and that its index has as many tokens as the file; for this the lengths of all sequences
+ * of a Megatron index are read. What is checked as it is read: each entry of a table, and each
+ * token, which must be an id that the vocabulary has. So a file of another tokenizer, or of another
+ * width, is found out at its first bad token, with its place, and nothing of it that is wrong is
+ * published. Tokens of another width can be ids of the vocabulary, though: INPUT-TOKEN-WIDTH warns
+ * if every second of the first ones is 0, or if a token has too few bytes for the vocabulary.
  *
  * Files are read forward through windows (token_window.h). Memory: one document of at most
  * max_document_bytes as stored, and the windows.

@@ -81,6 +81,18 @@ pack_taken(const struct pack_options *o, uint64_t n)
 	return o->truncate && n > most ? most : n;
 }
 
+bool
+pack_has_target(const struct pack_options *o, const uint32_t *id, uint64_t n)
+{
+	uint64_t taken = pack_taken(o, n), count = (uint64_t)o->sequence_length + 1;
+
+	for (uint64_t i = 0; i < taken; i++)
+		if ((id[i] & PACK_NO_LOSS) == 0 &&
+		    (o->packing == SEQUENCE_CONCAT || i % count != 0))
+			return true;
+	return false;
+}
+
 enum fail_code
 pack_tokens_add(struct pack_tokens *t, const uint32_t *token, size_t n, struct failure *f)
 {

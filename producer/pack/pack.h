@@ -79,6 +79,7 @@ struct pack_place {
 	uint64_t byte, line;
 	uint64_t documents; /* of this stream, this one included */
 	uint64_t rejects;   /* of the input, before it */
+	uint64_t reported;  /* records that this run has put into the topic of rejects before it */
 };
 
 struct pack_document {
@@ -111,6 +112,13 @@ struct pack_sequence {
 	uint64_t offset, window;
 	uint64_t dropped; /* tokens that truncating took from its documents */
 };
+
+/*
+ * Whether a loss is taken at any of a document's tokens id[n]. Such a token is packed, does not have
+ * PACK_NO_LOSS, and follows another token. With concat the first token of a document follows the
+ * document before it. With the other ways the first of each S+1 tokens follows nothing.
+ */
+bool pack_has_target(const struct pack_options *o, const uint32_t *id, uint64_t n);
 
 /* Gives *out, to be ended with pack_close(); copies `o`. FAIL_MEMORY only, as of all below. */
 enum fail_code pack_open(struct pack **out, const struct pack_options *o, struct failure *f);

@@ -114,6 +114,17 @@ added_tokens_add(struct added_tokens *a, const uint8_t *content, size_t n,
 	return FAIL_NONE;
 }
 
+void
+added_tokens_drop(struct added_tokens *a, uint32_t id)
+{
+	for (size_t i = 0; i < a->nodes_n; i++) {
+		struct added_node *node = &a->node[i];
+
+		if (node->token != 0 && a->token[node->token - 1].id == id)
+			node->token = 0;
+	}
+}
+
 /* The first place from `at` on where a token may begin, or n. */
 static size_t
 candidate(const struct added_tokens *a, const uint8_t *text, size_t n, size_t at)
@@ -239,6 +250,8 @@ find(struct added_search *s, struct added_span *span)
 			start = s->given;
 		if (token->rstrip)
 			end = strip_right(s, end);
+		if (start >= end)
+			continue; /* the token before took it as white space */
 		*span = (struct added_span){token, start, end};
 		return true;
 	}

@@ -10,6 +10,9 @@
  *   rstrip        it takes the white space behind it
  *   special       it counts as text where that is asked for
  *
+ * A token of white space with lstrip may stand where a token before it has taken all of that white
+ * space. Nothing is left for it, and it is dropped.
+ *
  * A token that does not count hides those that would begin inside it: the ids must be those of the
  * library tokenizers, so its rules are kept to the letter. Example, the tokens <s> and [M] with
  * lstrip: "ab [M]<s>" gives the spans ab, " [M]" as a token, <s> as a token.
@@ -18,7 +21,7 @@
  * them, so what counts is passing over text quickly: a table of the first two bytes says where a
  * token can begin at all, and if all begin with the same byte, memchr() finds the places.
  *
- * Thread: a set is immutable after the last added_tokens_add(), and shared; a search is one
+ * Thread: a set is immutable after the last change, and shared; a search is one
  * thread's.
  */
 #ifndef PRODUCER_PRETOKENIZER_ADDED_TOKENS_H
@@ -68,6 +71,9 @@ void added_tokens_close(struct added_tokens *a);
 enum fail_code added_tokens_add(struct added_tokens *a, const uint8_t *content, size_t n,
     const struct added_token *token, struct failure *f);
 
+/* Forgets the tokens with this id: their contents are text again. Looks at all nodes. */
+void added_tokens_drop(struct added_tokens *a, uint32_t id);
+
 /* A stretch of text: a token, or text up to the next one. */
 struct added_span {
 	const struct added_token *token; /* NULL: text[start] up to text[end] is none */
@@ -87,9 +93,9 @@ struct added_search {
 };
 
 /*
- * Gives the next span; false: there are no more. Spans without a token are never empty. A token
- * that begins in the white space another one took is given all the same, and the text behind it
- * again, as tokenizers does.
+ * Gives the next span; false: there are no more. Spans are never empty. A token without lstrip that
+ * begins in the white space another one took is given all the same, and the text behind it again,
+ * as tokenizers does.
  */
 bool added_search_next(struct added_search *s, struct added_span *span);
 

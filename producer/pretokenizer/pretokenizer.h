@@ -32,7 +32,7 @@
  * Where nothing cuts, as in Llama-2, the whole text is one piece, and no cache would ever see it a
  * second time. If no token has the mark behind another character, no merge can reach over such a
  * place: cutting there changes no id, and makes pieces that can be remembered. `cut_marks` says so;
- * model_compile.c proves it.
+ * model_compile.c proves it, and knows the case of a character that vanishes between two marks.
  *
  * Thread: the list is immutable and shared; a scratch belongs to one thread.
  */

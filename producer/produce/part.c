@@ -43,8 +43,8 @@ struct part {
 	struct pool *pool;
 	struct worker_context context;
 	struct router *router;
-	struct split *split; /* [domains_n], the context's */
-	bool *reject_long;   /* [domains_n], the context's */
+	struct split *split;          /* [domains_n], the context's */
+	struct worker_domain *domain; /* [domains_n], the context's */
 	struct input *input;
 	bool *known;                   /* NULL: the input is text; see input.h */
 	struct live_order order;       /* of files that keep arriving; the input's while it runs */
@@ -56,11 +56,13 @@ struct part {
 	char label[256];   /* of the domains, for rejects */
 	size_t text_bytes; /* of the records in POOL_TEXTS */
 	struct rejects reasons;
-	char first_reject[256];  /* file, line and reason; "": none yet */
-	uint64_t unmatched;      /* records that are no domain's */
-	uint64_t garbled;        /* documents that are hardly UTF-8, */
-	char first_garbled[256]; /* and where the first is */
-	const char *last_file;   /* of the last record that was packed; NULL: none was */
+	char first_reject[256];   /* file, line and reason; "": none yet */
+	uint64_t unmatched;       /* records that are no domain's */
+	uint64_t left_out;        /* documents without a target, */
+	char first_left_out[256]; /* and the first: file, line and reason */
+	uint64_t garbled;         /* documents that are hardly UTF-8, */
+	char first_garbled[256];  /* and where the first is */
+	const char *last_file;    /* of the last record that was packed; NULL: none was */
 	uint64_t last_line;
 };
 
@@ -121,41 +123,27 @@ missing_file(const struct part *s, const char *folder)
 }
 
 /*
- * An order of which nothing was published binds nobody: the files may have been moved, or the
- * domain is not live any more. It is dropped then, and arrivals_log_open() makes that durable.
+ * An order of which nothing was published, and whose files are gone, binds nobody. It is dropped
+ * then, and arrivals_log_open() makes that durable. While the files are there the order stands, also
+ * if the domain is not live any more: a producer that was killed may have sent records that are not
+ * visible yet, and only the same order makes records that are equal to those.
  */
 static void
-drop_stale(struct part *s, const char *folder, bool live)
+drop_stale(struct part *s, const char *folder)
 {
 	const char *missing;
 
 	if (s->order.n == 0 || !is_fresh(s))
 		return;
 	missing = missing_file(s, folder);
-	if (live && missing == NULL)
+	if (missing == NULL)
 		return;
-	if (live)
-		log_info("produce: %s starts over: nothing was published, and file %s has changed",
-		    s->o->label, missing);
+	log_info("produce: %s starts over: nothing was published, and file %s has changed",
+	    s->o->label, missing);
 	live_order_reset(&s->order);
 }
 
 /* ---- files of a live input that are lost ---- */
-
-/* The portion from which on a run reads; order.n: none of those that are there. */
-static size_t
-first_portion(const struct part *s, const struct input_position *from, bool from_start)
-{
-	size_t k;
-
-	if (from_start)
-		return 0;
-	if (from->ended)
-		return from->files < s->order.n ? (size_t)from->files : s->order.n;
-	k = from->file == NULL ? LIVE_ORDER_NONE
-			       : live_order_find(&s->order, from->file, from->byte);
-	return k == LIVE_ORDER_NONE ? s->order.n : k; /* the reader fails there */
-}
 
 static enum fail_code
 give_up_file(struct part *s, size_t file, struct failure *f)
@@ -245,11 +233,7 @@ mark_outputs(struct part *s, struct failure *f)
 		if (r->state == RESUME_PARTIAL) {
 			size_t k = live_order_find(&s->order, r->file, r->byte);
 
-			if (k == LIVE_ORDER_NONE)
-				return fail(f, FAIL_DATA,
-				    "topic %s: ended at byte %" PRIu64
-				    " of file %s, which the topic of arrivals does not have",
-				    part_outputs_topic(s->outputs, i), r->byte, r->file);
+			assert(k != LIVE_ORDER_NONE); /* find_places() */
 			m = (struct record_mark){k, r->byte, r->document};
 			if (live_order_is_lost(&s->order, k)) {
 				m = (struct record_mark){k + 1, 0, r->document + 1};
@@ -276,24 +260,64 @@ any_lost(const struct live_order *r)
 
 /*
  * A partition that has records without an order was produced by the names of all files, sorted. The
- * two orders differ, so that no position in one means anything in the other.
+ * two orders differ, so that no position in one means anything in the other. Returns the topic of
+ * such a partition; NULL: there is none.
  */
-static enum fail_code
-check_begun(const struct part *s, struct failure *f)
+static const char *
+topic_by_names(const struct part *s)
 {
 	size_t n;
 	const struct resume *resume = part_outputs_resume(s->outputs, &n);
 
 	for (size_t i = 0; i < n && s->order.n == 0; i++) {
 		const struct resume *r = &resume[i];
-		bool behind = r->state == RESUME_APPEND && r->document > 0;
 
-		if (r->state == RESUME_PARTIAL || behind)
-			return fail(f, FAIL_CONFIG,
-			    "topic %s: was begun with `live: false`, by all files in the order of "
-			    "their names, and cannot become live: produce it as it was begun, and "
-			    "make what keeps arriving a domain of its own",
-			    part_outputs_topic(s->outputs, i));
+		if (r->state == RESUME_PARTIAL || (r->state == RESUME_APPEND && r->document > 0))
+			return part_outputs_topic(s->outputs, i);
+	}
+	return NULL;
+}
+
+static enum fail_code
+check_begun(const struct part *s, struct failure *f)
+{
+	const char *topic = topic_by_names(s);
+
+	if (topic == NULL)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "topic %s: was begun with `live: false`, by all files in the order of "
+	    "their names, and cannot become live: produce it as it was begun, and "
+	    "make what keeps arriving a domain of its own",
+	    topic);
+}
+
+/*
+ * Finds the portion at which a run from `from` begins, in *portion. The order must also have the
+ * place at which each output ended: else it is not all of the order, or that of another input. To
+ * take the input over after such an order would make the rest void, for every later run.
+ */
+static enum fail_code
+find_places(const struct part *s, const struct input_position *from, bool from_start,
+    size_t *portion, struct failure *f)
+{
+	size_t n;
+	const struct resume *resume = part_outputs_resume(s->outputs, &n);
+
+	*portion = 0;
+	if (!from_start && input_live_start(&s->order, from, portion, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; i < n; i++) {
+		const struct resume *r = &resume[i];
+
+		/* Only a record of files by name says how many files there were. */
+		if (r->state == RESUME_PARTIAL && part_outputs_topic(s->outputs, i)[0] != '\0' &&
+		    (r->files > 0 ||
+			live_order_find(&s->order, r->file, r->byte) == LIVE_ORDER_NONE))
+			return fail(f, FAIL_DATA,
+			    "topic %s: ended at byte %" PRIu64
+			    " of file %s, which the topic of arrivals does not have",
+			    part_outputs_topic(s->outputs, i), r->byte, r->file);
 	}
 	return FAIL_NONE;
 }
@@ -305,11 +329,21 @@ check_begun(const struct part *s, struct failure *f)
  *     live        none                it starts empty; no partition may have records yet
  *     live        there               it is read first, then what has come since
  *     not live    none                an ordinary input: files by name
+ *     not live    taken over, empty   the same, taken over once more: portions that a killed producer
+ *                                     had on their way, and that are not visible yet, are void
  *     not live    there               it was live once: by the order, for ever, then what has come
- *                                     since, and its End. Nothing published: the order is void
+ *                                     since, and its End. Void if nothing was published and files
+ *                                     of it are gone
  *
- * Reads the order, takes the input over, and fills what of *o, and *live, follows. FAIL_CONFIG: a
- * partition was begun without an order.
+ * Parts of one input must agree on this, because a live input assigns files to parts by the hash of
+ * their names, and one that is read by names deals them out in turn. If one part reads the other
+ * way, some files are published twice and others never. A part sees only what it has published
+ * itself. So an input of several parts that was once read as live is read by its order in every
+ * part, even in a part that has no order yet.
+ *
+ * Reads the order and finds the places in it. Only then takes the input over, and fills what of *o,
+ * and *live, follows. FAIL_CONFIG: a partition was begun without an order. FAIL_DATA: the order does
+ * not have a place.
  */
 static enum fail_code
 open_live(struct part *s, input_name *names, const struct input_position *from, bool from_start,
@@ -320,24 +354,32 @@ open_live(struct part *s, input_name *names, const struct input_position *from, 
 	    .folder = o->folder,
 	    .partition = o->partition,
 	    .partitions = o->partitions};
-	bool there, ordered;
-	size_t name;
+	bool once, was_live, by_order;
+	size_t name, portion;
+	int64_t end;
 
-	if (arrivals_log_read(&s->order, &there, &name, s->o->reader, s->config->corpus, names,
+	if (arrivals_log_read(&s->order, &once, &name, &end, s->o->reader, s->config->corpus, names,
 		s->o->domains_n, f) != FAIL_NONE)
 		return f->code;
-	ordered = s->order.n > 0;
-	drop_stale(s, o->folder, d->live);
-	if (!d->live && !ordered)
+	if (live_order_is_doubtful(&s->order) &&
+	    find_places(s, from, from_start, &portion, f) == FAIL_DATA)
+		live_order_void(&s->order); /* what was published is of no order */
+	was_live = s->order.takers_n > 0;
+	by_order = d->live || (once && s->o->partitions > 1 && topic_by_names(s) == NULL);
+	drop_stale(s, o->folder);
+	if (!by_order && !was_live)
 		return FAIL_NONE;
 	if (d->live && check_begun(s, f) != FAIL_NONE)
 		return f->code;
-	if (arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, f) != FAIL_NONE)
+	if ((by_order || s->order.n > 0) &&
+	    find_places(s, from, from_start, &portion, f) != FAIL_NONE)
 		return f->code;
-	if (!d->live && s->order.n == 0)
-		return FAIL_NONE; /* an order that nothing was published by; it is void now */
-	if (s->o->skip_missing &&
-	    skip_missing(s, &now, first_portion(s, from, from_start), f) != FAIL_NONE)
+	if (arrivals_log_open(&s->arrivals, s->config, names[name], s->order.n, s->o->reader, end,
+		f) != FAIL_NONE)
+		return f->code;
+	if (!by_order && s->order.n == 0)
+		return FAIL_NONE; /* whatever still comes of the order is void */
+	if (s->o->skip_missing && skip_missing(s, &now, portion, f) != FAIL_NONE)
 		return f->code;
 	if (any_lost(&s->order) && mark_outputs(s, f) != FAIL_NONE)
 		return f->code;
@@ -376,6 +418,7 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 	char *folder = NULL;
 	struct input_options o = {
 	    .patterns = config_set_files(d, s->o->set),
+	    .file_order = d->file_order,
 	    .exec = config_set_exec(d, s->o->set),
 	    .exec_name = d->exec_name == NULL ? d->name : d->exec_name,
 	    .partition = s->o->partition,
@@ -420,6 +463,21 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 	return code;
 }
 
+static struct worker_domain
+worker_domain_of(const struct part *s, const struct config_domain *d, size_t i)
+{
+	bool single = d->packing == SEQUENCE_NONE;
+
+	return (struct worker_domain){
+	    .pack = {.packing = d->packing,
+		.truncate = single && d->over_long == CONFIG_LONG_TRUNCATE,
+		.sequence_length = s->config->sequence_length,
+		.eos = tokenizer_eos(s->o->tokenizer)},
+	    .reject_long = single && d->over_long == CONFIG_LONG_REJECT,
+	    .skip_no_target = part_outputs_skip_no_target(s->outputs, i),
+	};
+}
+
 /* The tables that the jobs share, then the threads: from here on the tables do not change. */
 static enum fail_code
 open_workers(struct part *s, struct failure *f)
@@ -434,8 +492,7 @@ open_workers(struct part *s, struct failure *f)
 		else
 			memcpy(s->split[i].parts, s->config->split, sizeof(s->split[i].parts));
 		s->split[i].piece_tokens = config_split_piece(s->config, domain[i]);
-		s->reject_long[i] = domain[i]->packing == SEQUENCE_NONE &&
-				    domain[i]->over_long == CONFIG_LONG_REJECT;
+		s->domain[i] = worker_domain_of(s, domain[i], i);
 	}
 	if (router_open(&s->router, domain, s->o->domains_n, s->config->utf8, f) != FAIL_NONE)
 		return f->code;
@@ -443,7 +500,7 @@ open_workers(struct part *s, struct failure *f)
 	s->context.router = s->router;
 	s->context.width = frame_width(tokenizer_entries(s->o->tokenizer));
 	s->context.sequence_length = s->config->sequence_length;
-	s->context.reject_long = s->reject_long;
+	s->context.domain = s->domain;
 	s->context.split = s->split;
 	return pool_open(&s->pool, s->o->workers, 2 * (size_t)s->o->workers + 2, &memory, f);
 }
@@ -523,10 +580,47 @@ close_all(struct part *s)
 	free(s->mark);
 	router_close(s->router);
 	free(s->split);
-	free(s->reject_long);
+	free(s->domain);
 }
 
 /* ---- the loop ---- */
+
+/* What cannot be used, or is left out, for the topic of rejects. */
+static struct writer_reject
+reject_of(const struct text_job *j, const struct text_job_document *d, const char *domain)
+{
+	const struct chunk_record *record = &j->chunk->record[d->record];
+
+	return (struct writer_reject){
+	    .domain = domain,
+	    .file = j->chunk->file,
+	    .line = record->line,
+	    .byte = record->byte,
+	    .reason = d->reason,
+	    .bytes = record->bytes,
+	    .n = record->n,
+	};
+}
+
+/* Counts a document without a target, and puts it into the topic of rejects. It is no fault. */
+static enum fail_code
+leave_out(struct part *s, const struct text_job *j, const struct text_job_document *d,
+    const struct split_piece *piece, const struct pack_document *document, struct failure *f)
+{
+	struct writer_reject r = reject_of(j, d, s->config->domains[s->o->domain[d->domain]].name);
+	bool any;
+
+	if (part_outputs_leave_out(s->outputs, d->domain, piece, document, &r, &any, f) !=
+	    FAIL_NONE)
+		return f->code;
+	if (!any)
+		return FAIL_NONE;
+	if (s->left_out++ == 0)
+		snprintf(s->first_left_out, sizeof(s->first_left_out), "%s:%" PRIu64 ": %s", r.file,
+		    r.line, r.reason);
+	measures_reject(&s->measures, r.reason);
+	return FAIL_NONE;
+}
 
 static enum fail_code
 add_document(
@@ -549,6 +643,8 @@ add_document(
 		snprintf(s->first_garbled, sizeof(s->first_garbled), "%s:%" PRIu64, j->chunk->file,
 		    record->line);
 	pieces_n = split_pieces(piece, &s->split[d->domain], d->hash, d->n);
+	if (d->verdict == TEXT_JOB_NO_TARGET)
+		return leave_out(s, j, d, piece, &document, f);
 	return part_outputs_add(
 	    s->outputs, d->domain, piece, pieces_n, &document, j->tokens.id + d->first, f);
 }
@@ -577,23 +673,14 @@ static enum fail_code
 reject(
     struct part *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
 {
-	const struct chunk_record *record = &j->chunk->record[d->record];
-	struct writer_reject r = {
-	    .domain = s->label,
-	    .file = j->chunk->file,
-	    .line = record->line,
-	    .byte = record->byte,
-	    .reason = d->reason,
-	    .bytes = record->bytes,
-	    .n = record->n,
-	};
+	struct writer_reject r = reject_of(j, d, s->label);
 
 	if (s->config->on_reject == CONFIG_REJECT_STOP)
 		return fail(f, FAIL_DATA,
 		    "%s:%" PRIu64 ": %s (record at byte %" PRIu64
 		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
 		    r.file, r.line, r.reason, r.byte);
-	if (record->breaks_off && s->config->max_rejects < 1)
+	if (j->chunk->record[d->record].breaks_off && s->config->max_rejects < 1)
 		return fail_broken_off(s, &r, f);
 	if (part_outputs_rejects(s->outputs) < REJECTS_LOGGED) {
 		progress_end(&s->progress.bar);
@@ -626,7 +713,8 @@ take_texts(struct part *s, bool *any, struct failure *f)
 		s->last_file = j->chunk->file;
 		s->last_line = j->chunk->record[d->record].line;
 		switch (d->verdict) {
-		case TEXT_JOB_DOCUMENT: code = add_document(s, j, d, f); break;
+		case TEXT_JOB_DOCUMENT:
+		case TEXT_JOB_NO_TARGET: code = add_document(s, j, d, f); break;
 		case TEXT_JOB_UNMATCHED: s->unmatched++; break;
 		case TEXT_JOB_REJECT: code = reject(s, j, d, f); break;
 		}
@@ -736,6 +824,11 @@ report_left_out(const struct part *s)
 			    "rejects such documents",
 		    s->label, s->garbled, s->garbled == 1 ? " is" : "s are", ROUTER_GARBLED_PERCENT,
 		    s->first_garbled);
+	if (s->left_out > 0)
+		log_warning("produce: PRODUCE-NO-TARGET %s: left out %" PRIu64
+			    " document%s without a target, first %s; `riffle rejects` lists them, "
+			    "and `no_target: keep` would publish them in a new domain",
+		    s->label, s->left_out, s->left_out == 1 ? "" : "s", s->first_left_out);
 	if (rejects == 0)
 		return;
 	rejects_format(&s->reasons, reasons);
@@ -818,8 +911,9 @@ report_files(const struct part *s, const struct file_list *l, const struct resum
 		snprintf(what, sizeof(what),
 		    "it was made of %" PRIu64 " file%s, the last one %s, and the %zu that the "
 		    "configuration names now do not begin with them: files were added in front, "
-		    "removed or renamed (they are read in the order of their names)",
-		    end->files, end->files == 1 ? "" : "s", end->file, l->n);
+		    "removed or renamed (they are read in the order of %s)",
+		    end->files, end->files == 1 ? "" : "s", end->file, l->n,
+		    l->order == CONFIG_FILES_LISTED ? "the list" : "their names");
 		report_changed(s, what);
 	} else if (settled_now >= 0 &&
 		   (settled_now != end->settled_bytes || last_now < end->last_bytes)) {
@@ -865,7 +959,8 @@ report_complete(const struct part *s, struct failure *f)
 	}
 	if (config_resolve(&folder, s->config, ".", f) != FAIL_NONE)
 		return f->code;
-	code = file_list_open(&l, patterns, folder, s->o->partition, s->o->partitions, f);
+	code = file_list_open(
+	    &l, patterns, d->file_order, folder, s->o->partition, s->o->partitions, f);
 	free(folder);
 	if (code == FAIL_MEMORY)
 		return code;
@@ -974,8 +1069,8 @@ part_run(const struct part_options *o, struct failure *f)
 	assert(o->domains_n > 0);
 	assert(o->workers > 0);
 	s.split = calloc(o->domains_n, sizeof(*s.split));
-	s.reject_long = calloc(o->domains_n, sizeof(*s.reject_long));
-	if (s.split == NULL || s.reject_long == NULL)
+	s.domain = calloc(o->domains_n, sizeof(*s.domain));
+	if (s.split == NULL || s.domain == NULL)
 		code = fail_memory(f);
 	else
 		code = run(&s, f);

@@ -30,7 +30,8 @@ struct part_output {
 	struct writer_partition *writer;
 	struct pack *pack;
 	enum sequence_packing packing;
-	bool truncate;
+	bool skip_no_target; /* documents without a target are left out: the same in all sets */
+	uint64_t left_out;   /* of these, those of this run */
 	struct frame_job *filling; /* NULL: none; never full */
 	bool shares;   /* its next sequence shares its first token with the one before */
 	uint64_t skip; /* of the window that is packed again, sequences that are in the log */
@@ -51,19 +52,21 @@ struct part_outputs {
 	size_t n;
 	struct writer *writer;
 	const struct input *input;
-	uint64_t rejects; /* of the input so far */
+	uint64_t rejects; /* of the input so far, */
 	uint64_t appended_from,
-	    rejects_before;       /* records and rejects at the End that an append is behind */
-	uint64_t rejects_settled; /* of these, those that are in the log for certain */
-	size_t filling_tokens;    /* of all outputs' `filling` */
+	    rejects_before;    /* records and rejects at the End that an append is behind */
+	uint64_t reported;     /* records that this run has put into the topic of rejects, */
+	uint64_t settled;      /* how many of these are certainly in the log */
+	uint64_t left_out;     /* and documents without a target, of this run */
+	size_t filling_tokens; /* of all outputs' `filling` */
 };
 
 /* Why documents are not where they were, and what to do; of the domain. */
 #define CHANGED                                                                                    \
-	": the input has changed since, or a file was added, removed or renamed in front of it "   \
-	"(files are read in the order of their names). Put all back as it was, publish the "       \
-	"domain again from its start (`riffle produce %s --restart`), or under another corpus "    \
-	"name"
+	": the input has changed since, or a file was added, removed, renamed or moved in front "  \
+	"of it (`file_order` says in which order files are read). Put all back as it was, "        \
+	"publish the domain again from its start (`riffle produce %s --restart`), or under "       \
+	"another corpus name"
 
 /* By index in the configuration. */
 static size_t
@@ -110,7 +113,6 @@ ask(struct part_outputs *outs, rd_kafka_t *reader, struct failure *f)
 		if (!outs->o.wanted[i / SETS_COUNT] || !set_is_ours(outs, d, set))
 			continue;
 		to->packing = d->packing;
-		to->truncate = d->packing == SEQUENCE_NONE && d->over_long == CONFIG_LONG_TRUNCATE;
 		if (recipe_text(&to->recipe, outs->o.config, d, &tokenizer, f) != FAIL_NONE)
 			return f->code;
 		expected.domain = d->name;
@@ -142,6 +144,38 @@ ask(struct part_outputs *outs, rd_kafka_t *reader, struct failure *f)
 	return FAIL_NONE;
 }
 
+/*
+ * Decides whether a domain's documents without a target are left out. The rule is that of the sets
+ * that have begun, or else that of the configuration. The recipes of the outputs get it.
+ */
+static enum fail_code
+decide_no_target(struct part_outputs *outs, size_t domain, struct failure *f)
+{
+	const uint64_t tokenizer = tokenizer_fingerprint(outs->o.tokenizer);
+	struct config_domain decided = outs->o.config->domains[outs->o.domain[domain]];
+	struct part_output *to = &outs->output[domain * SETS_COUNT];
+	enum config_no_target rule = decided.no_target;
+	bool skip;
+
+	for (size_t set = 0; set < SETS_COUNT; set++)
+		if (outs->resume[domain * SETS_COUNT + set].no_target != CONFIG_NO_TARGET_AUTO)
+			rule = outs->resume[domain * SETS_COUNT + set].no_target;
+	skip = rule == CONFIG_NO_TARGET_AUTO ? !config_is_prompts(&decided)
+					     : rule == CONFIG_NO_TARGET_SKIP;
+	decided.no_target = skip ? CONFIG_NO_TARGET_SKIP : CONFIG_NO_TARGET_AUTO;
+	for (size_t set = 0; set < SETS_COUNT; set++) {
+		to[set].skip_no_target = skip;
+		if (to[set].recipe == NULL)
+			continue;
+		free(to[set].recipe);
+		to[set].recipe = NULL;
+		if (recipe_text(&to[set].recipe, outs->o.config, &decided, &tokenizer, f) !=
+		    FAIL_NONE)
+			return f->code;
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
 part_outputs_open(struct part_outputs **out, const struct part_outputs_options *o,
     rd_kafka_t *reader, struct failure *f)
@@ -161,6 +195,9 @@ part_outputs_open(struct part_outputs **out, const struct part_outputs_options *
 	}
 	if (ask(outs, reader, f) != FAIL_NONE)
 		goto failed;
+	for (size_t i = 0; i < o->domains_n; i++)
+		if (decide_no_target(outs, i, f) != FAIL_NONE)
+			goto failed;
 	*out = outs;
 	return FAIL_NONE;
 failed:
@@ -193,6 +230,13 @@ part_outputs_resume(const struct part_outputs *outs, size_t *n)
 	return outs->resume;
 }
 
+bool
+part_outputs_skip_no_target(const struct part_outputs *outs, size_t domain)
+{
+	assert((domain + 1) * SETS_COUNT <= outs->n);
+	return outs->output[domain * SETS_COUNT].skip_no_target;
+}
+
 const char *
 part_outputs_topic(const struct part_outputs *outs, size_t i)
 {
@@ -209,21 +253,18 @@ part_outputs_start(struct part_outputs *outs, const struct part_outputs_workers 
 
 	assert(outs->writer == NULL);
 	outs->workers = *workers;
-	outs->rejects = outs->rejects_settled = rejects;
+	outs->rejects = rejects;
 	names_topic(topic, c->corpus, "rejects");
 	if (writer_open(&outs->writer, &c->kafka, topic_plan_sequence_bytes(c, 3), topic,
 		outs->o.stop, measures_stats(outs->workers.measures), f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < outs->n; i++) {
 		struct part_output *to = &outs->output[i];
-		struct pack_options o = {.packing = to->packing,
-		    .truncate = to->truncate,
-		    .sequence_length = c->sequence_length,
-		    .eos = tokenizer_eos(outs->o.tokenizer)};
 
 		if (!to->open)
 			continue;
-		if (pack_open(&to->pack, &o, f) != FAIL_NONE ||
+		if (pack_open(&to->pack, &workers->context->domain[i / SETS_COUNT].pack, f) !=
+			FAIL_NONE ||
 		    writer_partition_open(&to->writer, outs->writer, to->topic,
 			(int32_t)outs->o.partition, outs->resume[i].offset_next, f) != FAIL_NONE)
 			return f->code;
@@ -293,15 +334,17 @@ encode_sequence(const struct part_outputs *outs, const struct part_output *to,
  *
  *     without it: reject 7 is put, sequence 4 ("7 rejects so far") is put and delivered, the
  *     process is killed: reject 7 is lost, and nobody will ever see its record again
+ *
+ * The same holds for documents without a target, which no record counts: `reported` has both.
  */
 static enum fail_code
-settle_rejects(struct part_outputs *outs, uint64_t rejects, struct failure *f)
+settle_rejects(struct part_outputs *outs, uint64_t reported, struct failure *f)
 {
-	if (rejects <= outs->rejects_settled)
+	if (reported <= outs->settled)
 		return FAIL_NONE;
 	if (writer_settle_rejects(outs->writer, f) != FAIL_NONE)
 		return f->code;
-	outs->rejects_settled = outs->rejects;
+	outs->settled = outs->reported;
 	return FAIL_NONE;
 }
 
@@ -324,7 +367,7 @@ publish_sequence(struct part_outputs *outs, struct part_output *to,
 	to->tokens += tokens;
 	to->dropped += item->sequence->dropped;
 	to->shares = to->packing == SEQUENCE_CONCAT;
-	if (settle_rejects(outs, item->sequence->place.rejects, f) != FAIL_NONE ||
+	if (settle_rejects(outs, item->sequence->place.reported, f) != FAIL_NONE ||
 	    encode_sequence(outs, to, item, &bytes, &n, f) != FAIL_NONE)
 		return f->code;
 	to->sequences++;
@@ -595,6 +638,7 @@ add_to_set(struct part_outputs *outs, size_t at, const struct split_piece *piece
 	}
 	document.place.documents = to->documents;
 	document.place.rejects = outs->rejects;
+	document.place.reported = outs->reported;
 	for (size_t i = 0; i < pieces_n; i++) {
 		uint64_t from = piece[i].first < first ? first : piece[i].first;
 
@@ -645,7 +689,24 @@ enum fail_code
 part_outputs_reject(struct part_outputs *outs, struct writer_reject *r, struct failure *f)
 {
 	r->count = ++outs->rejects;
+	outs->reported++;
 	outs->workers.progress->rejects++;
+	return writer_put_reject(outs->writer, r, f);
+}
+
+enum fail_code
+part_outputs_leave_out(struct part_outputs *outs, size_t domain, const struct split_piece *piece,
+    const struct pack_document *d, struct writer_reject *r, bool *any, struct failure *f)
+{
+	size_t at = domain * SETS_COUNT + piece->set;
+
+	assert(at < outs->n);
+	*any = wants(outs, at, piece, 1, d);
+	if (!*any)
+		return FAIL_NONE;
+	outs->output[at].left_out++;
+	r->count = ++outs->left_out;
+	outs->reported++;
 	return writer_put_reject(outs->writer, r, f);
 }
 
@@ -854,19 +915,25 @@ check_sequences(
 {
 	const struct config_domain *d = &outs->o.config->domains[outs->o.domain[domain]];
 	const struct part_output *to = &outs->output[domain * SETS_COUNT];
-	uint64_t documents = 0, sequences = 0;
+	uint64_t documents = 0, sequences = 0, left_out = 0;
 	bool closes = false;
 
 	for (size_t set = 0; set < SETS_COUNT; set++) {
 		closes = closes || gets_end(outs, &to[set]);
 		documents += to[set].documents;
 		sequences += to[set].sequences;
+		left_out += to[set].left_out;
 	}
 	if (!closes || sequences > 0 || outs->o.partitions > 1)
 		return FAIL_NONE;
 	if (end->records == 0)
 		return fail(
 		    f, FAIL_DATA, "domain %s yields no sequence: its input has no record", d->name);
+	if (documents == 0 && left_out > 0)
+		return fail(f, FAIL_DATA,
+		    "domain %s yields no sequence: it has only documents without a target, "
+		    "%" PRIu64 ", which are left out; set no_target: keep to publish them",
+		    d->name, left_out);
 	if (documents == 0 && d->where_field != NULL)
 		return fail(f, FAIL_DATA,
 		    "domain %s yields no sequence: none of the %" PRIu64

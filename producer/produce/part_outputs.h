@@ -28,7 +28,8 @@
  *                                       +------ concat, none: no window -------------------^
  *
  * Invariants:
- *     a record that counts r rejects is put only when r rejects are in the log (settle_rejects());
+ *     a record that counts r rejects is put only when r rejects are in the log, and with them all
+ *     documents without a target before it, which no record counts (settle_rejects());
  *     an End is put only when everything before it is delivered, and when no output is behind or
  *     skipping: that would mean that the input has changed.
  *
@@ -94,6 +95,11 @@ void part_outputs_close(struct part_outputs *outs); /* NULL is accepted */
 
 /* Where each output stands: [*n], domains times sets. What is not ours is RESUME_ENDED. */
 const struct resume *part_outputs_resume(const struct part_outputs *outs, size_t *n);
+/*
+ * Whether documents without a target are left out of domain `domain`, an index in
+ * part_outputs_options.domain. Its logs decide, or the configuration if none has begun.
+ */
+bool part_outputs_skip_no_target(const struct part_outputs *outs, size_t domain);
 /* The topic of output i of these; "" where it is not ours. */
 const char *part_outputs_topic(const struct part_outputs *outs, size_t i);
 
@@ -125,6 +131,15 @@ enum fail_code part_outputs_add(struct part_outputs *outs, size_t domain,
 /* Publishes a reject. r->count is set here. */
 enum fail_code part_outputs_reject(
     struct part_outputs *outs, struct writer_reject *r, struct failure *f);
+/*
+ * In place of part_outputs_add(), for a document without a target: puts it into the topic of
+ * rejects, without counting it as a reject. Sets r->count. `piece` is the document's first, whose
+ * set it counts for. *any: false if that set already has sequences after the document, so that it
+ * was put there before.
+ */
+enum fail_code part_outputs_leave_out(struct part_outputs *outs, size_t domain,
+    const struct split_piece *piece, const struct pack_document *d, struct writer_reject *r,
+    bool *any, struct failure *f);
 /* Waits until all rejects are in the log; failures as from writer_settle_rejects(). */
 enum fail_code part_outputs_settle(struct part_outputs *outs, struct failure *f);
 /* Of the input so far, those before a resume included. */

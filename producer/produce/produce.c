@@ -172,6 +172,30 @@ produce_open_tokenizer(struct tokenizer **out, const struct config *c, struct fa
 }
 
 void
+produce_warn_eos(const struct config *c, const struct tokenizer *t)
+{
+	bool ends = tokenizer_ends_with_eos(t), begins = tokenizer_begins_with_eos(t);
+	bool twice = false;
+	size_t n;
+
+	for (size_t i = 0; i < c->domains_n; i++) {
+		const struct config_domain *d = &c->domains[i];
+
+		if (d->tokens == TOKEN_FORMAT_NONE)
+			twice = twice || ends || (begins && d->packing != SEQUENCE_NONE);
+	}
+	if (!twice)
+		return;
+	log_warning("tokenizer: TOKENIZER-EOS-TWICE %s: tokenizer.add_special %s each document "
+		    "with %s, and riffle adds tokenizer.eos, %s, after each document, so there are "
+		    "two in a row. Take the token out of the post_processor of %s, or set "
+		    "add_special: false",
+	    c->path, ends ? "ends" : "begins",
+	    (const char *)tokenizer_bytes(t, tokenizer_eos(t), &n), c->tokenizer.eos,
+	    c->tokenizer.file);
+}
+
+void
 produce_note_tokenizer(struct config *c)
 {
 	struct tokenizer *t;
@@ -713,6 +737,8 @@ produce_run(const struct produce_options *given, struct failure *f)
 			    : processors > PRODUCE_WORKERS_MAX ? PRODUCE_WORKERS_MAX
 							       : (uint32_t)processors;
 	code = prepare(&p, f);
+	if (code == FAIL_NONE && !o.tokens)
+		produce_warn_eos(o.config, p.tokenizer);
 	if (code == FAIL_NONE)
 		code = check_topics(&p, f);
 	if (code == FAIL_NONE)

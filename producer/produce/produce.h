@@ -93,6 +93,12 @@ enum fail_code produce_open_tokenizer(
     struct tokenizer **out, const struct config *c, struct failure *f);
 
 /*
+ * Warns if the template of `add_special` puts eos next to the one that ends each document: at the
+ * end of a text, or at its start if documents follow each other in a sequence.
+ */
+void produce_warn_eos(const struct config *c, const struct tokenizer *t);
+
+/*
  * Notes the tokenizer's fingerprint in *c, to be compared with logs. Warns where the file is none;
  * a machine that only mixes may have no file.
  */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/json_field.h"
+#include "common/base/log.h"
 #include "common/base/names.h"
 #include "producer/document/token_record.h"
 #include "producer/input/file_list.h"
@@ -201,6 +202,7 @@ static enum fail_code
 look_at_text(struct look *l, const struct config_list *patterns, struct failure *f)
 {
 	struct input_options o = {.patterns = patterns,
+	    .file_order = l->d->file_order,
 	    .folder = l->folder,
 	    .partitions = 1,
 	    .max_document_bytes = l->c->max_document_bytes};
@@ -245,7 +247,7 @@ find_files(
 {
 	struct file_list *files = NULL;
 
-	if (file_list_open(&files, patterns, l->folder, 0, 1, f) != FAIL_NONE)
+	if (file_list_open(&files, patterns, l->d->file_order, l->folder, 0, 1, f) != FAIL_NONE)
 		return fail_key(l, key, f);
 	file_list_close(files);
 	return FAIL_NONE;
@@ -276,8 +278,9 @@ look_at_tokens(
     const struct look *l, const struct config_list *patterns, const char *key, struct failure *f)
 {
 	struct file_list *files = NULL;
-	enum fail_code code =
-	    patterns->n == 0 ? FAIL_NONE : file_list_open(&files, patterns, l->folder, 0, 1, f);
+	enum fail_code code = patterns->n == 0 ? FAIL_NONE
+					       : file_list_open(&files, patterns, l->d->file_order,
+						     l->folder, 0, 1, f);
 
 	for (size_t i = 0; code == FAIL_NONE && files != NULL && i < files->n; i++)
 		code = open_tokens(l, files->file[i].name, f);
@@ -322,6 +325,37 @@ check_domain(struct look *l, struct failure *f)
 	return look_at_text(l, &d->train, f);
 }
 
+/* A list with `shuffle: none` is most likely a curriculum, whose order the user means to keep. */
+static enum fail_code
+warn_file_order(const struct look *l, struct failure *f)
+{
+	const struct config_domain *d = l->d;
+	struct failure why;
+	struct file_list *files;
+
+	if (d->shuffle != MIX_SHUFFLE_NONE || d->live || d->train.n == 0 ||
+	    d->file_order != CONFIG_FILES_BY_NAME)
+		return FAIL_NONE;
+	if (file_list_open(&files, &d->train, CONFIG_FILES_LISTED, l->folder, 0, 1, f) != FAIL_NONE)
+		return fail_key(l, "train", f);
+	for (size_t i = 1; i < files->n; i++) {
+		const char *before = files->file[i - 1].name, *after = files->file[i].name;
+
+		if (strcmp(before, after) < 0)
+			continue;
+		fail(&why, FAIL_CONFIG,
+		    "%s is listed before %s, but files are read in the order of their names, and "
+		    "shuffle: none keeps that order. For the order of the list add the line "
+		    "`file_order: listed` to the domain",
+		    before, after);
+		fail_key(l, "train", &why);
+		log_warning("config: CONFIG-FILE-ORDER %s", why.text);
+		break;
+	}
+	file_list_close(files);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 check_tokenizer(const struct config *c, struct failure *f)
 {
@@ -329,6 +363,7 @@ check_tokenizer(const struct config *c, struct failure *f)
 
 	if (produce_open_tokenizer(&t, c, f) != FAIL_NONE)
 		return fail_within(f, "%s", c->path);
+	produce_warn_eos(c, t);
 	tokenizer_close(t);
 	return FAIL_NONE;
 }
@@ -538,8 +573,9 @@ source_check(const struct config *c, char *const *domain, size_t domains_n, stru
 	for (size_t i = 0; i < c->domains_n && code == FAIL_NONE; i++) {
 		struct look l = {.c = c, .d = &c->domains[i], .folder = folder};
 
-		if (is_wanted(l.d->name, domain, domains_n))
-			code = check_domain(&l, f);
+		if (is_wanted(l.d->name, domain, domains_n) &&
+		    (check_domain(&l, f) != FAIL_NONE || warn_file_order(&l, f) != FAIL_NONE))
+			code = f->code;
 	}
 	if (code == FAIL_NONE)
 		code = source_check_shared(c, domain, domains_n, f);

@@ -54,6 +54,17 @@ reject(struct text_job_document *d, const char *reason, struct failure *f)
 	return d->reason == NULL ? fail_memory(f) : FAIL_NONE;
 }
 
+/* Removes the tokens of a document without a target, and says why it has none. */
+static enum fail_code
+leave_out(struct text_job *j, struct text_job_document *d, const char *reason, struct failure *f)
+{
+	j->tokens.n = d->first;
+	if (reject(d, reason, f) != FAIL_NONE)
+		return f->code;
+	d->verdict = TEXT_JOB_NO_TARGET;
+	return FAIL_NONE;
+}
+
 /* The document is one token too long, or more: it is a reject, and its tokens are removed. */
 static enum fail_code
 reject_long(struct text_job *j, struct text_job_document *d, struct failure *f)
@@ -71,14 +82,49 @@ reject_long(struct text_job *j, struct text_job_document *d, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Counts the document's tokens, which are all there, and copies what is kept of it. */
+static bool
+is_masked(const uint32_t *id, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && (id[i] & PACK_NO_LOSS) != 0)
+		i++;
+	return i == n;
+}
+
+/*
+ * Counts the document's tokens, which are all there, own_n of them its own, and decides whether it
+ * stays one. Without an eos of ours it may be a prompt, which does.
+ */
+static enum fail_code
+count_tokens(
+    struct text_job *j, struct text_job_document *d, size_t own_n, bool no_eos, struct failure *f)
+{
+	const struct worker_domain *domain = &j->context->domain[d->domain];
+	const uint32_t *id = j->tokens.id + d->first;
+
+	d->n = j->tokens.n - d->first;
+	if (domain->reject_long && d->n > (size_t)j->context->sequence_length + 1)
+		return reject_long(j, d, f);
+	d->verdict = TEXT_JOB_DOCUMENT;
+	if (!domain->skip_no_target)
+		return FAIL_NONE;
+	if (own_n == 0)
+		return leave_out(j, d, "no target: the document has no token of its own", f);
+	if (pack_has_target(&domain->pack, id, d->n) || (no_eos && is_masked(id, d->n)))
+		return FAIL_NONE;
+	return leave_out(j, d, "no target: no loss is taken at any of the document's tokens", f);
+}
+
+/* As count_tokens(), and copies what is kept of the document. */
 static enum fail_code
 end_document(struct text_job *j, const struct router_result *r, struct text_job_document *d,
-    struct failure *f)
+    size_t own_n, struct failure *f)
 {
-	d->n = j->tokens.n - d->first;
-	if (j->context->reject_long[d->domain] && d->n > (size_t)j->context->sequence_length + 1)
-		return reject_long(j, d, f);
+	if (count_tokens(j, d, own_n, r->no_eos, f) != FAIL_NONE)
+		return f->code;
+	if (d->verdict != TEXT_JOB_DOCUMENT)
+		return FAIL_NONE;
 	d->keep_first = j->keep.n;
 	d->keep_n = r->keep_n;
 	return buffer_add(&j->keep, r->keep, r->keep_n, f);
@@ -100,10 +146,9 @@ static enum fail_code
 tokenise(struct text_job *j, struct worker_memory *m, const struct router_result *r,
     struct text_job_document *d, struct failure *f)
 {
-	size_t prompt_n = r->prompt_n;
+	size_t prompt_n = r->prompt_n, added, own_n;
 
 	assert(prompt_n <= r->n);
-	d->verdict = TEXT_JOB_DOCUMENT;
 	d->domain = r->domain;
 	d->garbled = r->garbled;
 	if (split_needs_hash(&j->context->split[r->domain]))
@@ -117,10 +162,12 @@ tokenise(struct text_job *j, struct worker_memory *m, const struct router_result
 		FAIL_NONE ||
 	    token_buffer_reserve(&j->tokens, 1, f) != FAIL_NONE)
 		return f->code;
+	added = tokenizer_added(j->context->tokenizer) * (prompt_n > 0 ? 2 : 1);
+	own_n = j->tokens.n - d->first - added;
 	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
 	if (r->prompt_only)
 		mark_no_loss(j, d->first, j->tokens.n);
-	return end_document(j, r, d, f);
+	return end_document(j, r, d, own_n, f);
 }
 
 /* The hash of id[n] by the text that it stands for: tokens and text of a document go together. */
@@ -149,9 +196,7 @@ take_tokens(struct text_job *j, struct worker_memory *m, const struct chunk_reco
 	const uint32_t *id = (const uint32_t *)(const void *)r->bytes; /* the chunk aligns them */
 	size_t n = r->n / sizeof(*id);
 
-	d->verdict = TEXT_JOB_DOCUMENT;
 	d->first = j->tokens.n;
-	d->n = n + 1;
 	if (take_hash(j, m, id, n, d, f) != FAIL_NONE ||
 	    token_buffer_reserve(&j->tokens, n + 1, f) != FAIL_NONE)
 		return f->code;
@@ -159,9 +204,7 @@ take_tokens(struct text_job *j, struct worker_memory *m, const struct chunk_reco
 		memcpy(j->tokens.id + j->tokens.n, id, r->n);
 	j->tokens.n += n;
 	j->tokens.id[j->tokens.n++] = tokenizer_eos(j->context->tokenizer);
-	if (j->context->reject_long[0] && d->n > (size_t)j->context->sequence_length + 1)
-		return reject_long(j, d, f);
-	return FAIL_NONE;
+	return count_tokens(j, d, n, false, f);
 }
 
 /* The record's tokens, whose ids the tokenizer must have. FAIL_DATA: they cannot be used. */
@@ -216,8 +259,7 @@ take_ids(struct text_job *j, struct worker_memory *m, const struct router_result
 		n++;
 	}
 	j->tokens.n += n;
-	d->verdict = TEXT_JOB_DOCUMENT;
-	return end_document(j, r, d, f);
+	return end_document(j, r, d, text_n, f);
 }
 
 /* A document of text or of tokens. */

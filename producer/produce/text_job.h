@@ -6,6 +6,10 @@
  * hash is that of the text that they stand for, so that a document is in the same set whether it
  * comes as text or as tokens (unless the tokenizer normalises).
  *
+ * A document has no target if it has no token of its own, besides the eos and what add_special
+ * adds, or if no loss is taken at any of its tokens (pack_has_target()). A record with `eos` false
+ * whose tokens are all masked is a prompt for sampling, and stays a document.
+ *
  * All tokens of a job lie in one buffer, all kept fields in another: a chunk has thousands of
  * documents, and two allocations that grow are cheaper than thousands.
  *
@@ -19,7 +23,12 @@
 #include "producer/input/chunk.h"
 #include "producer/produce/worker.h"
 
-enum text_job_verdict { TEXT_JOB_DOCUMENT, TEXT_JOB_UNMATCHED, TEXT_JOB_REJECT };
+enum text_job_verdict {
+	TEXT_JOB_DOCUMENT,
+	TEXT_JOB_UNMATCHED,
+	TEXT_JOB_REJECT,
+	TEXT_JOB_NO_TARGET, /* a document that is left out, under no_target: skip */
+};
 
 struct text_job_document {
 	enum text_job_verdict verdict;
@@ -29,7 +38,7 @@ struct text_job_document {
 	bool garbled;    /* as the router says */
 	size_t first, n; /* its tokens in the job's buffer; a prompt's have PACK_NO_LOSS */
 	size_t keep_first, keep_n; /* in the job's `keep` */
-	char *reason;              /* TEXT_JOB_REJECT; owned */
+	char *reason;              /* TEXT_JOB_REJECT, TEXT_JOB_NO_TARGET; owned */
 };
 
 struct text_job {

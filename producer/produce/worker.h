@@ -17,16 +17,24 @@
 #include "producer/document/router.h"
 #include "producer/document/split.h"
 #include "producer/encoder/encoder.h"
+#include "producer/pack/pack.h"
 #include "producer/produce/pool.h"
 #include "producer/tokenizer/tokenizer.h"
+
+/* What becomes of a domain's documents. */
+struct worker_domain {
+	struct pack_options pack;
+	bool reject_long;    /* documents of more than S+1 tokens are rejects */
+	bool skip_no_target; /* documents without a target are left out */
+};
 
 /* Constant while a part runs. */
 struct worker_context {
 	const struct tokenizer *tokenizer;
 	const struct router *router;
-	const struct split *split; /* of each domain; one part where a set is given */
-	const bool *reject_long;   /* of each domain: documents over S+1 tokens */
-	unsigned width;            /* of a token in a frame */
+	const struct split *split;          /* of each domain; one part where a set is given */
+	const struct worker_domain *domain; /* of each domain */
+	unsigned width;                     /* of a token in a frame */
 	uint32_t sequence_length;
 };
 

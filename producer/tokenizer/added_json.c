@@ -69,6 +69,25 @@ give_id(struct reading *r, const struct json_part *p, struct one *one, struct fa
 }
 
 /*
+ * Drops the token that has this id already. A new token gets the id of another one where the ids of
+ * the vocabulary have gaps, and tokenizers then knows the later one only. Example: the vocabulary
+ * {"a": 0, "<s>": 2} has 2 entries, so the new tokens "<x>" and "<y>" get 2 and 3. If "<s>" is an
+ * added token too, only the later one of "<s>" and "<x>" counts.
+ */
+static void
+drop_earlier(struct reading *r, uint32_t id)
+{
+	size_t n = 0;
+
+	if (id >= r->model->entries && id < r->model->text.ids)
+		vocabulary_token(&r->model->text, id, &n);
+	if (n == 0)
+		return; /* not both a new token and one of the vocabulary have it */
+	added_tokens_drop(&r->t->recipe->raw, id);
+	added_tokens_drop(&r->t->recipe->normalized, id);
+}
+
+/*
  * Adds the token to the set in which it is looked for: as it is to `raw`, or as what the normaliser
  * makes of it to `normalized`, for there it must match text that was normalised as well. So two
  * different contents can become one, which is refused: the text could not say which of them it has.
@@ -88,6 +107,7 @@ add_to_set(struct reading *r, const struct json_part *p, const struct one *one, 
 	if (n == 0 || n > ADDED_TOKENS_BYTES_MAX)
 		return json_part_refuse(p, "the normaliser leaves none or too much of it", f);
 	assert(set->n < ADDED_TOKENS_MAX);
+	drop_earlier(r, one->token.id);
 	code = added_tokens_add(set, text, n, &one->token, f);
 	return code != FAIL_DATA
 		   ? code

@@ -145,8 +145,13 @@ fill_symbols(struct recipe *r, const struct model_json *model, const char *file,
 		    "only "
 		    "where all 256 bytes are tokens",
 		    file);
-	if (model->unknown.n == 0 || fallbacks == 256)
+	if (!model->has_unknown || fallbacks == 256)
 		return FAIL_NONE;
+	if (model->unknown.n == 0)
+		return fail(f, FAIL_DATA,
+		    "tokenizer %s: model.unk_token is \"\": riffle does not take an empty text; "
+		    "null is taken",
+		    file);
 	s->unknown = vocabulary_find(&model->text, model->unknown.bytes, model->unknown.n);
 	if (s->unknown != NONE)
 		return FAIL_NONE;
@@ -155,26 +160,57 @@ fill_symbols(struct recipe *r, const struct model_json *model, const char *file,
 	    (int)model->unknown.n, (const char *)model->unknown.bytes);
 }
 
+/* Bytes of the marks that text[n] begins with. */
+static size_t
+marks_at_start(const uint8_t *text, size_t n)
+{
+	size_t at = 0;
+
+	while (at + MARK_BYTES <= n && memcmp(text + at, mark, MARK_BYTES) == 0)
+		at += MARK_BYTES;
+	return at;
+}
+
+/*
+ * Whether a character that is not a mark can leave marks side by side: because it is dropped, or
+ * because the unknown token that takes its place is itself written as marks.
+ */
+static bool
+can_join_marks(const struct symbols *s, const struct model_json *model)
+{
+	if (s->unknown != NONE)
+		return marks_at_start(model->unknown.bytes, model->unknown.n) == model->unknown.n;
+	for (unsigned i = 0; i < 256; i++)
+		if (s->fallback[i] == NONE)
+			return true;
+	return false;
+}
+
 /*
  * Whether text may be cut before every mark that another character is before (pretokenizer.h). That
  * is so if no merge gives a token that has a mark behind another character: then no merge reaches
  * from one side of such a place to the other, and both sides merge as if they were alone. The mark
- * must be a token itself, as an unknown one would be fused with its neighbours; and whole pieces
+ * must be a token itself, as an unknown one would be fused with its neighbors; and whole pieces
  * must not be looked up, as the pieces would be others.
+ *
+ * If the character before the mark can vanish, the mark before that character becomes a neighbor
+ * of this one. Then no merge may give a token that begins with two marks either.
  */
 static bool
-can_cut_marks(const struct model_json *model)
+can_cut_marks(const struct symbols *s, const struct model_json *model)
 {
+	bool joined = can_join_marks(s, model);
+
 	if (model->ignore_merges || vocabulary_find(&model->text, mark, MARK_BYTES) == NONE)
 		return false;
 	for (uint32_t i = 0; i < model->merges_n; i++) {
 		size_t n;
 		const uint8_t *token = vocabulary_token(&model->text, model->merge[i].result, &n);
-		size_t at = 0;
+		size_t at = marks_at_start(token, n);
 
-		while (at + MARK_BYTES <= n && memcmp(token + at, mark, MARK_BYTES) == 0)
-			at += MARK_BYTES;
 		if (memmem(token + at, n - at, mark, MARK_BYTES) != NULL)
+			return false;
+		if (joined && at > MARK_BYTES)
 			return false;
 	}
 	return true;
@@ -224,11 +260,12 @@ model_compile(struct tokenizer *t, const struct model_json *model, const char *f
 		fill_one(one, &model->text, NULL);
 		r->has_symbols = true;
 		r->symbols.vocabulary = &t->vocabulary;
-		r->pretokenizer.cut_marks = can_cut_marks(model);
 	}
 	memcpy(r->symbols.one, one, sizeof(one));
 	if (r->has_symbols && fill_symbols(r, model, file, f) != FAIL_NONE)
 		return f->code;
+	if (!r->byte_level)
+		r->pretokenizer.cut_marks = can_cut_marks(&r->symbols, model);
 	t->whole_first = model->ignore_merges;
 	if ((t->whole_first || !r->byte_level) && index_bytes(&t->vocabulary, f) != FAIL_NONE)
 		return f->code; /* nobody else looks for a token by its bytes */

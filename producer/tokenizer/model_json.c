@@ -133,6 +133,7 @@ read_flags(struct model_json *model, const struct json_part *p, struct failure *
 		return FAIL_NONE;
 	if (json_part_string(&unknown) == NULL)
 		return json_part_refuse(&unknown, "a text or null is wanted", f);
+	model->has_unknown = true;
 	return buffer_add(
 	    &model->unknown, json_part_string(&unknown), strlen(json_part_string(&unknown)), f);
 }

@@ -22,8 +22,8 @@ struct model_json {
 	uint32_t entries;         /* how many tokens there are; ids can have holes */
 	struct pair_merge *merge; /* [merges_n], owned; the first has the lowest rank */
 	uint32_t merges_n;
-	struct buffer unknown; /* text of the unknown token; n 0: none */
-	bool fuse_unknown, byte_fallback, ignore_merges;
+	struct buffer unknown; /* text of the unknown token, if has_unknown */
+	bool has_unknown, fuse_unknown, byte_fallback, ignore_merges;
 };
 
 /*

@@ -90,10 +90,15 @@ read_normalizer(struct recipe *r, const struct json_part *p, struct failure *f)
 	}
 	if (is_type(p, "Prepend")) {
 		step->kind = NORMALIZER_PREPEND;
-		if (json_part_check_keys(p, JSON_PART_KEYS("prepend"), f) != FAIL_NONE)
+		if (json_part_check_keys(p, JSON_PART_KEYS("prepend"), f) != FAIL_NONE ||
+		    json_part_copy(p, "prepend", step->content, sizeof(step->content),
+			&step->content_n, f) != FAIL_NONE)
 			return f->code;
-		return json_part_copy(
-		    p, "prepend", step->content, sizeof(step->content), &step->content_n, f);
+		if (step->content_n > 0)
+			return FAIL_NONE;
+		return json_part_refuse(p,
+		    "an empty text makes tokenizers repeat characters; leave this normalizer out",
+		    f);
 	}
 	return json_part_refuse(
 	    p, "riffle has the normalizers NFC, Prepend, Replace and Sequence", f);

@@ -65,6 +65,28 @@ tokenizer_eos(const struct tokenizer *t)
 	return t->eos;
 }
 
+size_t
+tokenizer_added(const struct tokenizer *t)
+{
+	return t->recipe == NULL ? 0 : t->recipe->before_n + t->recipe->after_n;
+}
+
+bool
+tokenizer_begins_with_eos(const struct tokenizer *t)
+{
+	const struct recipe *r = t->recipe;
+
+	return r != NULL && r->before_n > 0 && r->before[0] == tokenizer_eos(t);
+}
+
+bool
+tokenizer_ends_with_eos(const struct tokenizer *t)
+{
+	const struct recipe *r = t->recipe;
+
+	return r != NULL && r->after_n > 0 && r->after[r->after_n - 1] == tokenizer_eos(t);
+}
+
 const char *
 tokenizer_other_pattern(const struct tokenizer *t)
 {

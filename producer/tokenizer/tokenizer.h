@@ -34,6 +34,7 @@
 #ifndef PRODUCER_TOKENIZER_TOKENIZER_H
 #define PRODUCER_TOKENIZER_TOKENIZER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -54,6 +55,11 @@ void tokenizer_close(struct tokenizer *t); /* NULL is accepted */
 uint64_t tokenizer_fingerprint(const struct tokenizer *t);
 uint32_t tokenizer_entries(const struct tokenizer *t); /* largest id, specials included, + 1 */
 uint32_t tokenizer_eos(const struct tokenizer *t);     /* only where `eos` was given */
+
+size_t tokenizer_added(const struct tokenizer *t); /* tokens that add_special puts around a text */
+/* Whether `add_special` puts eos at the start, or at the end, of every text. */
+bool tokenizer_begins_with_eos(const struct tokenizer *t);
+bool tokenizer_ends_with_eos(const struct tokenizer *t);
 
 /*
  * Of a .tiktoken with as many ranks as a known file that goes with another pattern: that pattern;

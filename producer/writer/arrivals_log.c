@@ -19,6 +19,9 @@ struct arrivals_log {
 	char name[TOPIC_MAX_BYTES + 1];
 	char input[ARRIVALS_LOG_INPUT_BYTES];
 	uint64_t writer, next;
+	rd_kafka_t *reader;      /* borrowed */
+	int64_t seen;            /* records below this offset are known: read, or its own */
+	bool gap;                /* one of its own came later than at `seen` */
 	int64_t put_ms;          /* when the last call with records began */
 	rd_kafka_resp_err_t err; /* of the first record that was not delivered */
 };
@@ -31,12 +34,24 @@ struct read {
 	char (*inputs)[ARRIVALS_LOG_INPUT_BYTES];
 	size_t inputs_n;
 	size_t found; /* which of them has an order; inputs_n: none yet */
+	bool once;    /* some part of the input was taken over */
 };
 
 static bool
 is_named(const char *name, struct text_view text)
 {
 	return strlen(name) == text.n && memcmp(name, text.bytes, text.n) == 0;
+}
+
+/* Whether it is a part of the same input: the names differ in the part's number alone. */
+static bool
+is_part_of(const char *name, struct text_view text)
+{
+	const char *number = strchr(name, '/'), *parts = strrchr(name, '/');
+	size_t before = (size_t)(number - name) + 1, behind = strlen(parts);
+
+	return text.n > before + behind && memcmp(name, text.bytes, before) == 0 &&
+	       memcmp(parts, text.bytes + text.n - behind, behind) == 0;
 }
 
 /*
@@ -68,6 +83,7 @@ take(struct read *s, const rd_kafka_message_t *m, struct failure *f)
 	if (arrivals_decode(&a, m->payload, m->len, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < s->inputs_n; i++) {
+		s->once = s->once || is_part_of(s->inputs[i], a.input);
 		if (!is_named(s->inputs[i], a.input))
 			continue;
 		if (change_name(s, i, &a, f) != FAIL_NONE)
@@ -98,7 +114,7 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 			next = m->offset + 1;
 			deadline_ms = clock_ms() + ASK_TIMEOUT_MS;
 		} else if (m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-			next = high;
+			next = kafka_at_end(m, high) ? high : next;
 		} else if (kafka_message_denied(reader, m) ||
 			   (!kafka_denied(m->err) && !kafka_passing(m->err))) {
 			code = kafka_fail_topic(f, reader, m->err, NULL, "reading", topic);
@@ -109,7 +125,7 @@ read_all(struct read *s, rd_kafka_t *reader, const char *topic, int64_t high, st
 }
 
 enum fail_code
-arrivals_log_read(struct live_order *r, bool *there, size_t *input, rd_kafka_t *reader,
+arrivals_log_read(struct live_order *r, bool *once, size_t *input, int64_t *end, rd_kafka_t *reader,
     const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES], size_t inputs_n,
     struct failure *f)
 {
@@ -123,15 +139,16 @@ arrivals_log_read(struct live_order *r, bool *there, size_t *input, rd_kafka_t *
 	assert(r->n == 0);
 	assert(inputs_n > 0);
 	names_topic(topic, corpus, "arrivals");
-	*there = false;
+	*once = false;
 	*input = 0;
+	*end = 0;
 	if (kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
-	*there = partitions > 0;
-	if (!*there)
+	if (partitions == 0)
 		return FAIL_NONE;
 	if (kafka_watermarks(reader, topic, 0, &low, &high, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
+	*end = high;
 	if (high == low)
 		return FAIL_NONE;
 	list = rd_kafka_topic_partition_list_new(1);
@@ -141,6 +158,7 @@ arrivals_log_read(struct live_order *r, bool *there, size_t *input, rd_kafka_t *
 	rd_kafka_assign(reader, NULL);
 	rd_kafka_topic_partition_list_destroy(list);
 	live_order_settle(r);
+	*once = s.once;
 	*input = s.found == inputs_n ? 0 : s.found;
 	return code == FAIL_NONE ? code : fail_within(f, "topic %s", topic);
 }
@@ -155,6 +173,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 	(void)rk;
 	if (l->err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		l->err = m->err;
+	l->gap = l->gap || m->offset != l->seen;
+	l->seen += !l->gap;
 }
 
 static enum fail_code
@@ -184,6 +204,68 @@ put(struct arrivals_log *l, bool takes_over, const struct arrivals_portion *p, s
 	return FAIL_NONE;
 }
 
+/* What was found between its records. */
+struct between {
+	bool found; /* its own last record: all before it was read */
+	bool other; /* a record of another producer of the input */
+};
+
+static void
+look_between(const struct arrivals_log *l, const rd_kafka_message_t *m, struct between *b)
+{
+	struct arrivals a;
+	struct failure ignored; /* who reads the order will name it */
+
+	if (arrivals_decode(&a, m->payload, m->len, &ignored) != FAIL_NONE ||
+	    !is_named(l->input, a.input))
+		return;
+	b->other = b->other || a.writer != l->writer;
+	b->found = a.writer == l->writer && a.first + a.portions_n == l->next;
+}
+
+/*
+ * Reads the records before its own last one that are not known yet. FAIL_FENCED: one of them is
+ * another producer's record of this input.
+ */
+static enum fail_code
+check_alone(struct arrivals_log *l, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + ASK_TIMEOUT_MS;
+	struct between b = {0};
+	rd_kafka_resp_err_t err;
+
+	if (!l->gap)
+		return FAIL_NONE;
+	err = kafka_assign_one(l->reader, l->name, 0, l->seen);
+	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && !b.found) {
+		rd_kafka_message_t *m = kafka_poll(l->reader, POLL_MS);
+
+		if (m == NULL && clock_ms() > deadline_ms)
+			err = RD_KAFKA_RESP_ERR__TIMED_OUT;
+		if (m == NULL)
+			continue;
+		if (m->err == RD_KAFKA_RESP_ERR_NO_ERROR) {
+			look_between(l, m, &b);
+			l->seen = m->offset + 1;
+		} else if (kafka_message_denied(l->reader, m) ||
+			   (!kafka_denied(m->err) && !kafka_passing(m->err) &&
+			       m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)) {
+			err = m->err;
+		}
+		rd_kafka_message_destroy(m);
+	}
+	rd_kafka_assign(l->reader, NULL);
+	l->gap = false;
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		return kafka_fail_topic(f, l->reader, err, NULL, "reading", l->name);
+	if (!b.other)
+		return FAIL_NONE;
+	return fail(f, FAIL_FENCED,
+	    "topic %s: another producer has taken over input %s, or one that was killed had "
+	    "records on their way",
+	    l->name, l->input);
+}
+
 /*
  * Waits for what was put. A broker that is away gives FAIL_TIMEOUT, after which the caller looks
  * whether to stop and calls again, until ARRIVALS_LOG_SILENT_MS have passed since the last record.
@@ -202,14 +284,14 @@ settle(struct arrivals_log *l, int timeout_ms, struct failure *f)
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err = l->err;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return FAIL_NONE;
+		return check_alone(l, f);
 	snprintf(attempted, sizeof(attempted), "writing to topic %s", l->name);
 	return kafka_fail_topic(f, l->rk, err, NULL, attempted, l->name);
 }
 
 enum fail_code
 arrivals_log_open(struct arrivals_log **out, const struct config *c, const char *input,
-    uint64_t first, struct failure *f)
+    uint64_t first, rd_kafka_t *reader, int64_t end, struct failure *f)
 {
 	struct arrivals_log *l = calloc(1, sizeof(*l));
 	struct kafka_options o = {.role = KAFKA_WRITER,
@@ -223,6 +305,8 @@ arrivals_log_open(struct arrivals_log **out, const struct config *c, const char 
 	names_topic(l->name, c->corpus, "arrivals");
 	snprintf(l->input, sizeof(l->input), "%s", input);
 	l->next = first;
+	l->reader = reader;
+	l->seen = end;
 	l->put_ms = clock_ms();
 	if (getrandom(&l->writer, sizeof(l->writer), 0) != (ssize_t)sizeof(l->writer)) {
 		fail_errno(f, FAIL_IO, "no random number for the writer's id");

@@ -268,6 +268,7 @@ check_recipe(struct resume *out, const rd_kafka_message_t *msg, const struct res
 		    "of one kind: set it back, or publish the domain under another name, or again "
 		    "from its start (`riffle produce %s --restart`)",
 		    e->domain, d.kind, e->domain);
+	out->no_target = d.no_target;
 	if (out->state == RESUME_ENDED)
 		memcpy(out->sources, d.source, sizeof(out->sources));
 	return FAIL_NONE;
@@ -345,6 +346,7 @@ resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t pa
 		return f->code;
 	if (msg == NULL)
 		return FAIL_NONE;
+	out->no_target = CONFIG_NO_TARGET_KEEP; /* until a recipe says otherwise */
 	code = take_record(out, msg->payload, msg->len, expected, f);
 	out->offset_next = msg->offset + 1;
 	if (out->state == RESUME_ENDED)

@@ -86,6 +86,8 @@ struct resume {
 	/* Owned: where there is a window, the last record's spans, without what is kept. */
 	struct sequence_span *span;
 	size_t spans_n;
+	/* The rule by which the log was begun; AUTO: it has no record. */
+	enum config_no_target no_target;
 	/* How the recipe's sources differ; "": they do not, or the log has no recipe. */
 	char sources[RECIPE_DIFFERENCES_BYTES];
 };

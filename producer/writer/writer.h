@@ -83,7 +83,9 @@ struct writer_reject {
 	const char *domain; /* or several, with "," between them */
 	const char *file;
 	uint64_t line, byte;
-	uint64_t count; /* rejects of the input so far, this one included */
+	/* Rejects of the input so far, this one included; of documents without a target, those that
+	 * this run has left out. */
+	uint64_t count;
 	const char *reason;
 	const char *bytes;
 	size_t n;

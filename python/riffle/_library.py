@@ -30,12 +30,17 @@ class Sized(Structure):
         super().__init__(ctypes.sizeof(self), *values, **named)
 
 
+class Checkpoint(Sized):
+    _fields_ = [("size", c_size_t), ("step", c_uint64), ("schedule", c_uint64), ("choices_step", c_uint64), ("choices", c_uint64)]
+
+
 class Options(Sized):
     _fields_ = [
         ("size", c_size_t), ("mix", c_char_p), ("bootstrap", c_char_p), ("run", c_char_p), ("rank", c_uint32), ("world", c_uint32),
         ("start", c_int), ("step", c_uint64), ("token_bytes", c_uint32), ("properties", POINTER(Property)),
         ("properties_n", c_size_t), ("commit_every", c_uint64), ("open_timeout_ms", c_int),
         ("ahead_bytes", c_uint64), ("threads", c_uint32), ("schedule", c_uint64), ("uneven", c_uint32),
+        ("checkpoint", POINTER(Checkpoint)),
     ]
 
 
@@ -117,6 +122,9 @@ _FUNCTIONS = {
     "riffle_keep": (c_int, [c_void_p, _S, _E]),
     "riffle_free_step": (None, [_S]),
     "riffle_seek": (c_int, [c_void_p, c_uint64, _E]),
+    "riffle_seek_checkpoint": (c_int, [c_void_p, POINTER(Checkpoint), _E]),
+    "riffle_find_checkpoint": (c_int, [POINTER(Options), c_uint64, POINTER(Checkpoint), _E]),
+    "riffle_check_checkpoint": (c_int, [POINTER(Options), _E]),
     "riffle_position": (c_uint64, [c_void_p]),
     "riffle_metrics": (c_size_t, [c_void_p, c_char_p, c_size_t]),
     "riffle_commit": (c_int, [c_void_p, _E]),

@@ -5,18 +5,15 @@ from __future__ import annotations
 import ctypes
 import mmap
 import os
-import warnings
 import weakref
-from collections.abc import Mapping as AnyMapping
 from typing import TYPE_CHECKING, Any, Callable, Mapping, NamedTuple, Optional, Tuple
 
 import numpy as np
 
 from . import _library as c
-from . import log
 from ._arguments import MOST, mapping, seconds, text, whole
 from ._handle import Handle, wait_for
-from .errors import DataError, UsageError, error_of
+from .errors import UsageError, error_of
 from .metrics import add_progress
 
 if TYPE_CHECKING:
@@ -339,24 +336,3 @@ class Training:
         progress, self.progress = self.progress, None
         if progress is not None:
             progress.close()
-
-
-def state_of(mix: str, run: str, step: int) -> dict:
-    return {"mix": mix, "run": run, "step": step}
-
-
-def step_of_state(state: Mapping[str, Any], mix: str, run: str) -> int:
-    """The step of a checkpoint, once it is seen to be of this mix. A training that branches off has a run of its own, and
-    is warned of, since it may as well be the wrong file."""
-    if not isinstance(state, AnyMapping):
-        raise UsageError(f"the checkpoint is {state!r}: must be what state_dict() gave")
-    missing = {"mix", "run", "step"} - set(state)
-    if missing:
-        raise DataError(f"the checkpoint lacks {', '.join(sorted(missing))}: it is no state of riffle")
-    if state["mix"] != mix:
-        raise DataError(f"the checkpoint is of mix {state['mix']}, this reader is of mix {mix}")
-    if state["run"] != run:
-        warnings.warn(f"riffle: the checkpoint is of run {state['run']}; run {run} continues from its step {state['step']}, "
-                      "and commits as its own", RuntimeWarning, stacklevel=3)
-    log.write(c.LOG_INFO, f"riffle: run {run} of mix {mix} goes to step {state['step']}, that of its checkpoint")
-    return int(state["step"])

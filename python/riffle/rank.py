@@ -12,6 +12,7 @@ from typing import Any, Dict, Mapping, Optional
 import numpy as np
 
 from ._arguments import mapping, milliseconds, seconds, text, whole
+from .checkpoint import Checkpoints
 from .errors import RiffleError, StepTimeout
 from .progress import WORDS, Losses, Places, Progress, Training
 from .reader import Reader, Reporter, committed_step, rank_of
@@ -45,6 +46,7 @@ class Rank:
         self.commit_every, self.timeout, self.open_timeout = whole("commit_every", commit_every), timeout, open_timeout
         self.ahead_bytes, self.threads, self.uneven = ahead_bytes, threads, uneven
         self.spikes = Spikes()  #: the rule of skip_on_spike(), where it is given none
+        self._checkpoints = Checkpoints(mix, bootstrap, run, properties, open_timeout)
         self._warned: set = set()
         self._open_here()
 
@@ -87,7 +89,7 @@ class Rank:
     def _read_from(self, step: int) -> Reader:
         reader = Reader(self.mix, self.bootstrap, self.rank, self.world, run=self.run, step=step, timeout=self.timeout,
                         ahead_bytes=self.ahead_bytes, threads=self.threads, properties=self.properties,
-                        open_timeout=self.open_timeout, uneven=self.uneven)
+                        open_timeout=self.open_timeout, uneven=self.uneven, checkpoint=self._checkpoints.pending)
         reader._trained_places = self._places
         return reader
 

@@ -12,9 +12,10 @@ import numpy as np
 from . import _library as c
 from ._arguments import MOST, mapping, milliseconds, seconds, text, whole
 from ._handle import Handle, uninterrupted, wait_for
+from .checkpoint import Checkpoints, log_step, raw_of, step_of_state
 from .errors import UsageError, error_of
 from .metrics import add_reader
-from .progress import WORDS, Losses, Place, Places, Progress, Training, losses_of, place_of, state_of, step_of_state
+from .progress import WORDS, Losses, Place, Places, Progress, Training, losses_of, place_of
 from .spikes import Spikes
 from .step import Step
 from .times import Moment, step_at_time
@@ -119,7 +120,9 @@ class Reader:
         that are fetched and not decoded yet (at least 1 MiB a lane).
     threads: that decompress (0: 2).
     properties: further librdkafka properties.
-    schedule: `info.schedule` of a checkpoint; a mix that was recreated under the same name is an error. 0: any.
+    checkpoint: a state of state_dict(): reading begins at its step where `step` is None; a mix that is not the one it was made
+        from is a DataError.
+    schedule: the same of `info.schedule` alone. 0: any.
     open_timeout: seconds to wait for the broker.
 
     A reader belongs to the process that opened it, and takes one call at a time: what a second thread calls is a UsageError.
@@ -131,7 +134,8 @@ class Reader:
                  run: str = "trainers", step: Optional[int] = None, dtype: Any = np.uint32, commit_every: int = 0,
                  timeout: Optional[float] = None, ahead_bytes: int = 0, threads: int = 0,
                  properties: Optional[Mapping[str, Any]] = None, schedule: int = 0, open_timeout: float = 10.0,
-                 uneven: bool = False, from_time: Optional[Moment] = None, from_domain: Optional[str] = None):
+                 uneven: bool = False, from_time: Optional[Moment] = None, from_domain: Optional[str] = None,
+                 checkpoint: Optional[Mapping[str, Any]] = None):
         self._handle: Optional[Handle] = None
         if from_time is not None:
             if step is not None:
@@ -139,6 +143,8 @@ class Reader:
             step = step_at_time(mix, from_time, bootstrap, domain=from_domain, properties=properties)
         elif from_domain is not None:
             raise UsageError("from_domain goes with from_time")
+        if checkpoint is not None and step is None:
+            step = step_of_state(checkpoint, mix, run)
         self.mix, self.run, self.bootstrap, self.properties = mix, run, bootstrap, mapping("properties", properties)
         self.rank, self.world = rank, world = rank_of(rank, world)
         self.dtype = token_dtype(dtype)
@@ -150,6 +156,7 @@ class Reader:
         self._names: Dict[int, str] = {}
         self._round, self._with_rounds, self._without_rounds = c.RoundOfStep(), False, False
         self._round_of = _round_of(self)
+        self._checkpoints = Checkpoints(mix, bootstrap, run, properties, open_timeout)
         self._training = Training(Places(np.zeros(WORDS, np.int64)), lambda: Progress(
             mix, bootstrap, rank, world, run=run, properties=properties, open_timeout=open_timeout, uneven=uneven))
         self._trained_places = self._training.places
@@ -158,6 +165,9 @@ class Reader:
         options.commit_every, options.ahead_bytes = commit_every, whole("ahead_bytes", ahead_bytes)
         options.threads, options.uneven = whole("threads", threads, most=2**32 - 1), bool(uneven)
         options.schedule = whole("schedule", schedule, most=2**64 - 1)
+        raw = None if checkpoint is None else raw_of(checkpoint)
+        if raw is not None:
+            options.checkpoint = ctypes.pointer(raw)
         self._handle = handle_of("reader", c.lib.riffle_open, c.lib.riffle_close, options, self._error)
         ends_with(self, self._handle)
         self._begin()
@@ -259,14 +269,19 @@ class Reader:
 
     def seek(self, step: int) -> None:
         """The next step will be `step`. ExpiredError where it is not retained; the reader then stays where it was."""
+        self._seek(step, None)
+
+    def _seek(self, step: int, checkpoint: Optional[c.Checkpoint]) -> None:
         if not 0 <= whole("step", step, -MOST) < 2**62:
             raise UsageError(f"step {step} is out of range")
-        handle = self._open()
+        handle, error = self._open(), ctypes.byref(self._error)
         handle.check()
 
         def call() -> int:
             with handle as raw:
-                return c.lib.riffle_seek(raw, step, ctypes.byref(self._error))
+                if checkpoint is not None:
+                    return c.lib.riffle_seek_checkpoint(raw, ctypes.byref(checkpoint), error)
+                return c.lib.riffle_seek(raw, step, error)
 
         self._check(uninterrupted(call))
         self._begin()
@@ -310,16 +325,20 @@ class Reader:
     # ---- checkpoints, commits, losses ----
 
     def state_dict(self, step: Optional[int] = None) -> Dict[str, Any]:
-        """{"mix", "run", "step"}, understood at any world size: `step` comes next. None: the step after the last that
-        trained() was called for; `position`, where it never was."""
+        """{"mix", "run", "step", ...}, understood at any world size: `step` comes next, and the rest tells the mix from another
+        one of its name (riffle.checkpoint). None: the step after the last that trained() was called for; `position`, where it
+        never was."""
         if step is None:
             places = self._training.places
             step = places.trained if places.is_trained else self.position
-        return state_of(self.mix, self.run, step)
+        return self._checkpoints.state(step)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes to the step of a checkpoint. DataError where it is of another mix, a warning where it is of another run."""
-        self.seek(step_of_state(state, self.mix, self.run))
+        """Goes to the step of a checkpoint. DataError if it is of another mix, also one of the same name; a warning if it is of
+        another run."""
+        step = step_of_state(state, self.mix, self.run)
+        self._seek(step, raw_of(state))
+        log_step(step, self.mix, self.run)
 
     def trained(self, step: Optional[int] = None, losses: Optional[Losses] = None) -> None:
         """All steps up to `step` (None: the one after the last) are trained: commits that, reports `losses` of `step`
@@ -458,8 +477,8 @@ def committed_step(mix: str, bootstrap: Optional[str] = None, *, run: str = "tra
     return step.value
 
 
-def _asked(call: Callable[..., int], mix: str, bootstrap: Optional[str], properties: Optional[Mapping[str, Any]],
-           open_timeout: float, found: ctypes.Structure) -> Tuple[Any, ...]:
+def ask_of_mix(call: Callable[..., int], mix: str, bootstrap: Optional[str], properties: Optional[Mapping[str, Any]],
+               open_timeout: float, found: ctypes.Structure) -> Tuple[Any, ...]:
     """What call(&options, &found, &error) finds out about a mix, field by field."""
     options, error = options_of(mix, bootstrap, 0, 1, "trainers", 0, 4, properties, open_timeout), c.ErrorText()
     code = uninterrupted(lambda: call(ctypes.byref(options), ctypes.byref(found), ctypes.byref(error)))
@@ -480,7 +499,7 @@ class Rounds(NamedTuple):
 def find_rounds(mix: str, bootstrap: Optional[str] = None, *, properties: Optional[Mapping[str, Any]] = None,
                 open_timeout: float = 10.0) -> Rounds:
     """The rounds of a mix, by its ledger. StepTimeout where no mixer has begun it."""
-    return Rounds(*_asked(c.lib.riffle_find_rounds, mix, bootstrap, properties, open_timeout, c.RoundsOfMix()))
+    return Rounds(*ask_of_mix(c.lib.riffle_find_rounds, mix, bootstrap, properties, open_timeout, c.RoundsOfMix()))
 
 
 class Extent(NamedTuple):
@@ -497,5 +516,5 @@ class Extent(NamedTuple):
 def find_extent(mix: str, bootstrap: Optional[str] = None, *, properties: Optional[Mapping[str, Any]] = None,
                 open_timeout: float = 10.0) -> Extent:
     """The extent of a mix, by its ledger. StepTimeout where no mixer has begun it."""
-    *sizes, ended, uniform = _asked(c.lib.riffle_find_extent, mix, bootstrap, properties, open_timeout, c.ExtentOfMix())
+    *sizes, ended, uniform = ask_of_mix(c.lib.riffle_find_extent, mix, bootstrap, properties, open_timeout, c.ExtentOfMix())
     return Extent(*sizes, bool(ended), bool(uniform))

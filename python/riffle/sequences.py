@@ -21,7 +21,7 @@ import numpy as np
 
 from ._arguments import MOST, whole
 from .errors import DataError, UsageError
-from .progress import Losses, SharedWords, state_of, step_of_state
+from .progress import Losses, SharedWords
 from .rank import Rank
 from .reader import Extent, Reader, find_extent, rank_of
 from .step import Step
@@ -214,17 +214,17 @@ class Sequences(Rank):
 
     def state_dict(self, num_samples: Optional[int] = None, from_beginning: bool = True, *,
                    step: Optional[int] = None) -> Dict[str, Any]:
-        """{"mix", "run", "step"}, as of riffle.Reader, beside the framework's own position. `step`: the number of steps that
+        """As of riffle.Reader, beside the framework's own position. `step`: the number of steps that
         are trained; None: as trained() has said, or where reading began. num_samples (as Composer asks): refused, since a
         framework that asks so wants to be begun behind them, and here its sampler says which index comes next."""
         if num_samples is not None and step is None:
             raise UsageError(f"state_dict({num_samples}): sequences by index cannot begin behind a number of samples, as the sampler "
                              "says where they begin: use riffle.torch.Dataset")
-        return state_of(self.mix, self.run, self._places.known if step is None else step)
+        return self._checkpoints.state(self._places.known if step is None else step)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Sees that a checkpoint is of this mix and run. Which index comes next the framework says."""
-        step_of_state(state, self.mix, self.run)
+        self._checkpoints.step_of(state)
 
     def close(self) -> None:
         super().close()

@@ -13,8 +13,9 @@ import torch.distributed
 import torch.utils.data
 
 from ._arguments import whole
+from .checkpoint import log_step
 from .errors import RiffleError, UsageError
-from .progress import WORDS, Losses, state_of, step_of_state
+from .progress import WORDS, Losses
 from .rank import Rank
 from .reader import Reader, Rounds, find_rounds, rank_of
 from .sequences import Sequences
@@ -28,6 +29,7 @@ _OTHERS = ("domains", "step", "lr_scale", "phase")
 _PACKED = ("cu_seqlens", "max_seqlen")
 _WANTED = ("attention_mask", "used", "epoch", "keep", "round")  # only where `fields` names them
 _OF_STEP = frozenset(("step", "lr_scale", "phase", "round") + _PACKED)  # fields that are no list of one a sequence
+_RESUMES = ("commits", "start", "error")
 _UNTRAINED = 16  # steps that are given, before it is said that trained() was not called
 
 Fields = Union[None, str, Sequence[str]]
@@ -165,8 +167,11 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
         there within a second, since the mixer may be waiting for that.
     rank, world: None: of torch.distributed where it is initialised when this is made, else 0 and 1.
     uneven: as of riffle.Reader: world need not divide the lanes of the mix, and ranks have different numbers of sequences.
-    step: first step. None: where the run has committed; under torch.distributed rank 0 asks the broker and tells all
-        others (so making a Dataset is then collective), before anyone commits. A checkpoint wins over both.
+    resume: where training begins if neither `step` nor a checkpoint says so. "commits", the default: at the run's last commit;
+        under torch.distributed rank 0 asks the broker and tells all others (so making a Dataset is then collective), before
+        anyone commits. "start": at step 0, for a model that is new. "error": iterating and state_dict() raise a UsageError if
+        the run has committed anything. If it is not given and the run has commits, iterating warns (READ-RESUME).
+    step: first step, in place of resume="commits" or "start". A checkpoint wins over both.
     micro_batch: sequences of an item; divides those of a step. None: the whole step. Where the mix changes its
         global_batch, a step has more items, or fewer, of the same size.
     mask_boundaries: labels that are the first token of another document are -100 too.
@@ -177,7 +182,7 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
     until: iteration ends in front of this step. For a training of so many steps in a framework that fetches ahead: what it
         does not train need not be there. None: the end of the mix.
 
-    The state is {"mix", "run", "step"}: `step` is the first one that was not trained, as trained() says. Where
+    The state is {"mix", "run", "step", ...}: `step` is the first one that was not trained, as trained() says. Where
     trained() is not called it is the first one that was not given whole, with a warning, since a framework may fetch
     ahead of training; and an error in a process that cannot know that either, because a worker reads. state_dict(step=n)
     is the state after n steps, for whoever counts them. It is understood at any world size.
@@ -193,7 +198,12 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
                  micro_batch: Optional[int] = None, mask_boundaries: bool = False, cu_seqlens: bool = False,
                  fields: Fields = None, commit_every: int = 0, timeout: Optional[float] = None, ahead_bytes: int = 0,
                  threads: int = 0, properties: Optional[Mapping[str, Any]] = None, open_timeout: float = 10.0,
-                 uneven: bool = False, padding_side: str = "right", until: Optional[int] = None):
+                 uneven: bool = False, padding_side: str = "right", until: Optional[int] = None,
+                 resume: Optional[str] = None):
+        if resume is not None and resume not in _RESUMES:
+            raise UsageError(f"resume is {resume!r}; it must be \"commits\", \"start\" or \"error\"")
+        if step is not None and resume in ("commits", "start"):
+            raise UsageError(f"step={step} and resume=\"{resume}\" both say where training begins: leave one out")
         for name, value, least in (("micro_batch", micro_batch or None, 1), ("step", step, 0), ("until", until, 0)):
             if value is not None:
                 whole(name, value, least, 2**62 - 1)
@@ -206,12 +216,13 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
                          ahead_bytes=ahead_bytes, threads=threads, properties=properties, open_timeout=open_timeout,
                          uneven=uneven)
         self._given_step, self._loaded, self._origin = step, False, 0
+        self._resume = resume
         self._before: Optional[int] = 0  # sequences from _origin to where it begins; None: all steps were alike
         self._why: Optional[Exception] = None  # the run's position could not be found
-        if step is None:
-            self._find_start()
+        if resume == "start" or (step is not None and resume != "error"):
+            self._training.begin(step or 0)
         else:
-            self._training.begin(step)
+            self._find_start()
         self._origin = self._places.start
 
     def _words(self) -> np.ndarray:
@@ -221,7 +232,12 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
         found: List[Any] = [None]
         if not self._is_distributed() or self.rank == 0:
             try:
-                found[0] = self._committed(True)
+                found[0] = self._committed(self._resume != "error")
+                if self._resume == "error" and found[0] > 0:
+                    found[0] = UsageError(
+                        f"run {self.run} of mix {self.mix} has committed all steps below {found[0]}, and no checkpoint was loaded "
+                        "(resume=\"error\"): call load_state_dict(), name another run, or give resume=\"commits\" or "
+                        "resume=\"start\"")
             except Exception as why:  # not needed where a checkpoint is loaded
                 found[0] = why
         if self._is_distributed():
@@ -229,7 +245,7 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
         if isinstance(found[0], Exception):
             self._why = found[0]
         else:
-            self._training.begin(found[0])
+            self._training.begin(found[0] if self._given_step is None else self._given_step)
 
     def _is_distributed(self) -> bool:
         return (self.rank, self.world) == _distributed() and self.world > 1
@@ -238,12 +254,13 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
 
     def state_dict(self, num_samples: Optional[int] = None, from_beginning: bool = True, *,
                    step: Optional[int] = None) -> Dict[str, Any]:
-        """{"mix", "run", "step"}. `step`: the number of steps that are trained, where the caller counts them. num_samples
-        (as Composer asks): the sequences that are trained over all ranks, since the run began, or since this process
-        did; whole steps of them."""
+        """{"mix", "run", "step", ...} (riffle.checkpoint). `step`: the number of steps that are trained, where the caller
+        counts them. num_samples (as Composer asks): the sequences that are trained over all ranks, since the run began, or
+        since this process did; whole steps of them."""
         if num_samples is not None and step is None:
             return self._state_of_samples(num_samples, from_beginning)
-        return state_of(self.mix, self.run, self._step_of_state() if step is None else step)
+        worker = torch.utils.data.get_worker_info()  # a StatefulDataLoader asks it for each item
+        return self._checkpoints.state(self._step_of_state() if step is None else step, often=worker is not None)
 
     def _step_of_state(self) -> int:
         places, worker = self._places, torch.utils.data.get_worker_info()
@@ -278,19 +295,29 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
             raise UsageError(f"{num_samples} sequences are no whole number of steps" + (
                 ": the mix has changed its batch" if places.mixed else
                 f" of {places.batch} sequences" if places.batch else ", and no step was read yet"))
-        state = state_of(self.mix, self.run, places.start + steps)
+        state = self._checkpoints.state(places.start + steps)
         samples = num_samples if from_beginning else before + num_samples
         return {**state, **({"origin": origin} if origin > 0 else {}), **({"samples": samples} if samples > 0 else {})}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Iteration resumes at the step of the checkpoint. DataError where it is of another mix, a warning where it is of
-        another run."""
-        step, worker = step_of_state(state, self.mix, self.run), torch.utils.data.get_worker_info()
+        """Iteration resumes at the step of the checkpoint. DataError if it is of another mix, also one of the same name; a
+        warning if it is of another run."""
+        worker = torch.utils.data.get_worker_info()
         if worker is not None and worker.id > 0:
             return  # it reads nothing
+        self._begin_at(self._checkpoints.step_of(state))
+        self._origin = whole("the checkpoint's origin", state.get("origin", 0))
+        self._before = whole("the checkpoint's samples", state["samples"]) if "samples" in state else None
+
+    def _go_to(self, step: int) -> None:
+        """The same for a framework whose checkpoint has the number of steps alone."""
+        self._begin_at(step)
+        self._origin, self._before = 0, None
+        log_step(step, self.mix, self.run)
+
+    def _begin_at(self, step: int) -> None:
         self._training.begin(step)
-        self._why, self._loaded, self._origin = None, True, int(state.get("origin", 0))
-        self._before = int(state["samples"]) if "samples" in state else None
+        self._why, self._loaded = None, True
 
     # ---- steps ----
 
@@ -313,8 +340,13 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
             raise UsageError(
                 f"iterating again: a worker has read all steps below {places.given}, and nobody knows how many were "
                 "trained. Call trained(step) after each step, or load_state_dict() with the state to resume from")
-        if self._given_step is not None and not self._loaded and places.reader == 0:
-            self._warn_of_commits(places.start)
+        if not self._loaded and places.reader == 0:
+            if self._given_step is not None:
+                self._warn_of_commits(places.start)
+            elif self._resume is None and places.start > 0 and self.rank == 0:
+                self._warn("resume", f"READ-RESUME run {self.run} of mix {self.mix} has committed all steps below {places.start}, "
+                                     "and no checkpoint was loaded: training begins there, also if the model is new. Give "
+                                     "resume=\"commits\" if that is right, resume=\"start\" to begin at step 0")
         return places.given
 
     def _warn_of_commits(self, begin: int) -> None:
@@ -326,8 +358,8 @@ class Dataset(Rank, torch.utils.data.IterableDataset):
             self._warn("again", self._again(begin, committed))
 
     def _again(self, begin: int, committed: int) -> str:
-        return (f"run {self.run} of mix {self.mix} has trained all steps below {committed}, and begins at step {begin}, as "
-                f"step={begin} says, not at a checkpoint: they are trained again. Leave `step` out to continue where the run "
+        return (f"READ-AGAIN run {self.run} of mix {self.mix} has trained all steps below {committed}, and begins at step {begin}, "
+                f"as step={begin} says, not at a checkpoint: they are trained again. Leave `step` out to continue where the run "
                 "stands, call load_state_dict(), or name another run")
 
     def _items(self) -> Iterator[Dict[str, Any]]:

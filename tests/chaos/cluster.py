@@ -36,6 +36,14 @@ def command_of_kafka(version, name):
     return [java, "-XX:TieredStopAtLevel=1", "-cp", ":".join(f"{j}/*" for j in jars), main]
 
 
+def lagging(ms):
+    """Properties of brokers whose followers learn up to `ms` late how far a log is committed. A follower that has all records
+    waits that long for more, and the leader's answer is what tells it."""
+    return {"replica.fetch.wait.max.ms": ms, "replica.fetch.min.bytes": 1_000_000, "replica.lag.time.max.ms": 40_000,
+            "offsets.topic.replication.factor": 1, "transaction.state.log.replication.factor": 1,
+            "transaction.state.log.min.isr": 1}
+
+
 def is_gone(pid):
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
@@ -44,11 +52,13 @@ def is_gone(pid):
 
 
 class Cluster:
-    def __init__(self, folder, version, brokers=3, host="127.0.0.1"):
+    def __init__(self, folder, version, brokers=3, host="127.0.0.1", properties=None):
         self.folder, self.version, self.brokers = pathlib.Path(folder), version, brokers
         self.env = {k: v for k, v in os.environ.items() if k != "RIFFLE_BOOTSTRAP"}
         self.env |= {"RIFFLE_KAFKA_DIR": str(self.folder), "RIFFLE_KAFKA_JVM": "1", "RIFFLE_KAFKA_HOST": host,
                      "RIFFLE_KAFKA_KEEP": "1"}
+        if properties:
+            self.env["RIFFLE_KAFKA_PROPERTIES"] = " ".join(f"{name}={value}" for name, value in properties.items())
         self.bootstrap = None
         self.mounted = None
 
@@ -148,9 +158,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(folder, version=None, brokers=1):
+def running(folder, version=None, brokers=1, properties=None):
     """A cluster of its own, which is gone with its data afterwards."""
-    c = Cluster(folder, version or os.environ.get("KAFKA", "3.9"), brokers)
+    c = Cluster(folder, version or os.environ.get("KAFKA", "3.9"), brokers, properties=properties)
     try:
         c.up()
         yield c

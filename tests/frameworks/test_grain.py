@@ -51,7 +51,7 @@ def test_a_state_is_exact_whatever_is_fetched_ahead(mix, opened, ahead):
     for _ in range(5):
         next(items)
     state = items.get_state()
-    assert ahead != "none" or json.loads(json.dumps(state)) == {"mix": m.name, "run": "trainers", "step": 5}
+    assert ahead != "none" or json.loads(json.dumps(state)).items() >= {"mix": m.name, "run": "trainers", "step": 5}.items()
     again = iter(run_grain.AHEAD[ahead](opened(m, steps=16)))
     again.set_state(state)
     for expect, item in zip(expected[5:], again, strict=True):

@@ -37,7 +37,7 @@ class Shared:
     def __init__(self, a, riffle):
         self.a, self.riffle = a, riffle
         self.there = {}
-        self.steps = []
+        self.steps, self.states = [], []
         self.done = 0  # calls without an error
         self.failed = False
 
@@ -81,7 +81,7 @@ def take_into(s, rng):
 def look(s, rng):
     reader = s.get(rng.choice(["reader", "committing"]), rng)
     rng.choice([lambda: reader.info, lambda: reader.position, lambda: reader.place, lambda: reader.committed, reader.metrics,
-                reader.state_dict, lambda: len(reader.info), s.riffle.metrics])()
+                lambda: len(reader.info), s.riffle.metrics])()
 
 
 def look_at_a_step(s, rng):
@@ -113,7 +113,22 @@ def progress(s, rng):
 
 
 def seek(s, rng):
-    s.get("reader", rng).seek(rng.choice([0, 3, 10, 10**6]))
+    reader = s.get("reader", rng)
+    rng.choice([lambda: reader.seek(rng.choice([0, 3, 10, 10**6])), lambda: save(s, rng), lambda: load(s, rng)])()
+
+
+def save(s, rng):
+    """States of the reader and of sequences, whose threads may ask the ledger at once."""
+    found = s.get(rng.choice(["reader", "committing", "sequences"]), rng)
+    s.states.append(rng.choice([found.state_dict, lambda: found.state_dict(step=rng.choice([0, 3, 10, 10**6]))])())
+    del s.states[:-8]
+
+
+def load(s, rng):
+    state = rng.choice(s.states or [None])
+    if state is not None:
+        found = s.get(rng.choice(["reader", "sequences"]), rng)
+        found.load_state_dict({**state, "run": found.run, **rng.choice([{}, {}, {"schedule": 1}, {"step": -1}])})
 
 
 def index(s, rng):
@@ -142,7 +157,8 @@ def collect(s, rng):
 
 def wrong(s, rng):
     reader = s.get("reader", rng)
-    rng.choice([lambda: reader.next(float("nan")), lambda: reader.seek(-1), lambda: reader.report(0, {"a\0b": (1, 0, 1)}),
+    rng.choice([lambda: reader.next(float("nan")), lambda: reader.load_state_dict({"mix": s.a.mix, "run": "a", "step": -1}),
+                lambda: reader.seek(-1), lambda: reader.report(0, {"a\0b": (1, 0, 1)}),
                 lambda: s.riffle.Reader("a\0b", s.a.bootstrap), lambda: reader.flush(-1)])()
 
 
@@ -182,7 +198,7 @@ def fork(s, rng):
 
 
 ACTIONS = ((take, 30), (take_into, 5), (look, 15), (look_at_a_step, 10), (commit, 8), (train, 8), (report, 8), (progress, 8),
-           (seek, 4), (index, 8), (hold_out, 2), (close, 5), (forget, 2), (collect, 1), (wrong, 3))
+           (seek, 8), (index, 8), (hold_out, 2), (close, 5), (forget, 2), (collect, 1), (wrong, 3))
 
 
 def work(s, seed, ends):

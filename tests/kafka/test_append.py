@@ -133,6 +133,43 @@ def test_an_append_to_other_data_is_refused_with_what_to_do(corpus, change, word
     assert len(corpus.values("a")) == n
 
 
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_a_list_is_published_in_its_own_order_where_the_domain_asks_for_it(corpus, encoding, lanes):
+    """file_order: listed. Names sorted would begin with books, and would have 10 before 9."""
+    listed = ["web", "books", "9", "10", "11", "2"]
+    documents = {name: texts(40, i) for i, name in enumerate(listed)}
+    for name in listed:
+        (corpus.folder / f"{name}.jsonl").write_text(lines(documents[name]))
+    corpus.config["domains"] = {"a": {"train": ["web.jsonl", "books.jsonl", "{9..11}.jsonl"], "file_order": "listed", "partitions": lanes}}
+    corpus.create().produce(check=False, env={"RIFFLE_FAULT": "produce.before_end"})
+
+    def expect(*names):
+        for lane in range(lanes):
+            check(corpus, encoding, [[d for name in run[lane::lanes] for d in documents[name]] for run in names], lane=lane)
+
+    def refused(words, *args, **keys):
+        before = [corpus.values("a", lane) for lane in range(lanes)]
+        corpus.config["domains"]["a"] |= keys
+        corpus.write()
+        done = corpus.produce(*args, check=False)
+        assert done.returncode == 2 and all(word in done.stderr for word in words), done.stderr
+        assert before == [corpus.values("a", lane) for lane in range(lanes)]
+
+    refused(["file_order: \"listed\" in the log, nothing in the file"], file_order="name")
+    corpus.config["domains"]["a"]["file_order"] = "listed"
+    corpus.write()
+    corpus.finish()
+    expect(listed[:5])
+    refused(["the list no longer begins with the ", ".jsonl, the last of them, and add new files after that one"], "--append",
+            train=["2.jsonl", "web.jsonl", "books.jsonl", "{9..11}.jsonl"])
+    corpus.config["domains"]["a"]["train"] = ["web.jsonl", "books.jsonl", "{9..11}.jsonl", "2.jsonl"]
+    corpus.write()
+    assert "PRODUCE-NEW" in corpus.produce().stderr
+    corpus.produce("--append")
+    lane = 5 % lanes
+    check(corpus, encoding, [[d for name in listed[:5][lane::lanes] for d in documents[name]], documents["2"]], lane=lane)
+
+
 def test_documents_of_the_dropped_remainder_stay_dropped(corpus, encoding):
     """The last files of the former run were too short for a sequence: nothing of them comes again."""
     first, tail, new = texts(30, 1), ["few words"], texts(30, 2)

@@ -74,12 +74,15 @@ class Waiter:
 
 def test_a_second_threads_call_is_a_usage_error(open_reader, riffle_module):
     reader = open_reader(step=STEPS)
+    state = reader.state_dict(step=2)
+    assert "choices" in state
     waiter = Waiter(reader)
     for call in (reader.next, lambda: reader.next_into(np.empty(9, np.uint32)), lambda: reader.info, lambda: reader.place,
-                 reader.commit, lambda: reader.seek(0)):
+                 reader.commit, lambda: reader.seek(0), lambda: reader.load_state_dict(state)):
         with pytest.raises(riffle_module.UsageError, match="another thread's call on this reader is in progress"):
             call()
     assert reader.position == reader.committed == STEPS
+    assert reader.state_dict()["step"] == STEPS and reader.state_dict(step=2) == state
     assert "riffle_reader_step" in reader.metrics()
     reader.close()
     assert isinstance(waiter.end(), riffle_module.UsageError)
@@ -150,6 +153,36 @@ def test_a_signal_handler_may_commit_and_close_in_the_middle_of_a_wait(open_read
     finally:
         signal.signal(signal.SIGUSR1, before)
     assert committed == [STEPS]
+
+
+def test_a_closed_reader_goes_to_no_checkpoint(open_reader, riffle_module):
+    reader = open_reader(step=1)
+    state = reader.state_dict()
+    reader.load_state_dict(state)
+    assert reader.next(60).step == 1
+    reader.close()
+    for call in (reader.state_dict, lambda: reader.load_state_dict(state)):
+        with pytest.raises(riffle_module.UsageError, match="this reader is closed"):
+            call()
+
+
+def test_states_of_threads_that_ask_at_once_are_those_of_their_steps(open_reader):
+    reader = open_reader(step=0)
+    expected = {step: reader.state_dict(step=step) for step in range(1, STEPS)}
+    wrong = []
+
+    def ask(step):
+        for i in range(20):
+            found = reader.state_dict(step=1 + (step + i) % (STEPS - 1))
+            if found != expected[found["step"]]:
+                wrong.append(found)
+
+    threads = [threading.Thread(target=ask, args=(step,)) for step in range(1, STEPS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert not wrong
 
 
 # ---- the end of the program ----
@@ -293,7 +326,7 @@ def test_an_argument_that_cannot_be_is_refused_by_name(riffle_module):
 
 def test_an_argument_of_a_call_is_refused_by_name(open_reader, riffle_module):
     reader = open_reader(step=0)
-    step = reader.next(60)
+    step, state = reader.next(60), reader.state_dict()
     calls = [
         (lambda: reader.next(NAN), "timeout is nan: must be 0 seconds or more"),
         (lambda: reader.next(-1), "timeout is -1: must be 0 seconds or more"),
@@ -310,6 +343,14 @@ def test_an_argument_of_a_call_is_refused_by_name(open_reader, riffle_module):
         (lambda: reader.report(0, {"a": (1, 0, 2**64)}), "the number of tokens of domain a is .* at most"),
         (lambda: reader.report(0, ["a"]), "losses is a list: must be a dict"),
         (lambda: step.targets(ignored=0.5), "ignored is 0.5: must be a whole number"),
+        (lambda: reader.state_dict(step=-1), "step is -1: must be at least 0"),
+        (lambda: reader.state_dict(step=NAN), "step is nan: must be a whole number"),
+        (lambda: reader.load_state_dict({**state, "step": -1}), "the checkpoint's step is -1: must be at least 0"),
+        (lambda: reader.load_state_dict({**state, "step": 2**62}), "the checkpoint's step is .* at most"),
+        (lambda: reader.load_state_dict({**state, "choices_step": 0.5}), "the checkpoint's choices_step is 0.5: must be a whole"),
+        (lambda: reader.load_state_dict({**state, "choices": state["choices"] + 2**64}), "the checkpoint's choices is .* at most"),
+        (lambda: reader.load_state_dict({**state, "schedule": -1}), "the checkpoint's schedule is -1: must be at least 0"),
+        (lambda: reader.load_state_dict(["step"]), r"the checkpoint is \['step'\]: must be what state_dict\(\) gave"),
     ]
     for call, says in calls:
         with pytest.raises(riffle_module.UsageError, match=says):

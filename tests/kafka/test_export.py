@@ -92,7 +92,8 @@ def test_a_round_trip_gives_the_file_byte_for_byte(corpus, form):
             "ds": lambda: token_files.ds(corpus.folder, "in", ids, 2, EOS),
             "npy": lambda: token_files.npy(corpus.folder, "in", ids, 2, EOS),
             "llmc": lambda: token_files.llmc(corpus.folder, "in", ids, 2, EOS)}[form]()
-    corpus.config["domains"] = {"a": {"train": [made], "tokens": form, **({"token_bytes": 2} if form == "npy" else {})}}
+    corpus.config["domains"] = {"a": {"train": [made], "tokens": form, "no_target": "keep",
+                                      **({"token_bytes": 2} if form == "npy" else {})}}
     corpus.create()
     corpus.riffle("import", "-c", corpus.path)
     export(corpus, form)

@@ -10,6 +10,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 
 import pytest
@@ -591,6 +592,41 @@ def test_what_was_begun_sealed_does_not_become_live(live, encoding):
     live.create()
     refused = live.produce("--append", check=False)
     assert refused.returncode == 2 and "cannot become live" in refused.stderr
+
+
+def test_an_order_stands_while_its_files_are_there(live, encoding):
+    """Nothing is visible of a producer that was killed, but what it sent may still land: its successor must make the same."""
+    w = live.writer
+    w.append("m.jsonl", 40)
+    killed = live.create().produce(check=False, env={"RIFFLE_FAULT": "produce.before_publish"})
+    assert killed.returncode == -signal.SIGKILL
+    w.append("a.jsonl", 40)
+    live.config["domains"]["a"]["live"] = False
+    live.write()
+    live.produce()
+    assert text_of(live, encoding, sequences(live))[:70] == w.all[:70]
+
+
+def test_an_order_that_lands_after_a_domain_was_closed_is_void(live, encoding, tools):
+    """A producer was killed while its first portions were on their way; the next one has read the files by name."""
+    def topic(c, what, records=None):
+        return subprocess.run([tools / "topic", what, f"{c.name}.arrivals"], input=records, capture_output=True, text=True, check=True,
+                              env={**os.environ, "RIFFLE_BOOTSTRAP": c.bootstrap}, timeout=60).stdout
+
+    w = live.writer
+    w.append("m.jsonl", 40)
+    other = live.create().copy()
+    other.produce()
+    taken, portions = topic(other, "read").splitlines(keepends=True)
+    topic(live, "append", taken)
+    w.append("a.jsonl", 40)
+    live.config["domains"]["a"]["live"] = False
+    live.write()
+    killed = live.produce(check=False, env={"RIFFLE_FAULT": "produce.before_end"})
+    assert killed.returncode == -signal.SIGKILL
+    topic(live, "append", portions)
+    live.produce()
+    assert text_of(live, encoding, sequences(live))[:70] == (w.all[40:] + w.all[:40])[:70]
 
 
 def test_a_second_producer_that_follows_waits_and_takes_over_when_the_first_is_killed(live, encoding):

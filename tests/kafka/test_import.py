@@ -209,6 +209,10 @@ def patch(path, at, new):
     path.write_bytes(old[:at] + new + old[at + len(new):])
 
 
+def patch_end(path, more):
+    path.write_bytes(path.read_bytes() + more)
+
+
 @pytest.mark.parametrize("form, change, code, why", [
     ("megatron", lambda d: (d / "t.idx").unlink(), 1, "t.idx: cannot be opened"),
     ("megatron", lambda d: cut(d / "t.idx", 20), 1, "t.idx: is truncated"),
@@ -219,14 +223,21 @@ def patch(path, at, new):
     ("megatron", lambda d: patch(d / "t.idx", 17, b"\x63"), 1, "type 99 of its tokens"),
     ("megatron", lambda d: patch(d / "t.idx", 18, b"\xff" * 8), 1, "do not fit"),
     ("megatron", lambda d: patch(d / "t.idx", 26, b"\x00" * 8), 1, "do not fit"),
-    ("megatron", lambda d: patch(d / "t.idx", 34, b"\xff\xff\xff\xff"), 1, "a sequence that does not lie in the file"),
+    ("megatron", lambda d: patch(d / "t.idx", 34, b"\xff\xff\xff\xff"), 1,
+     "t.idx: its sequences have 4294967301 tokens, and t.bin has 9 of 2 bytes"),
+    ("megatron", lambda d: patch(d / "t.idx", 34, b"\x02"), 1, "t.idx: its sequences have 8 tokens, and t.bin has 9"),
+    ("megatron", lambda d: patch(d / "t.idx", 17, b"\x04"), 1, "no multiple of 4"),
+    ("megatron", lambda d: token_files.megatron(d, "t", [[1, 2], [3]]) and patch_end(d / "t.bin", b"\4\0\5\0\6\0"), 1,
+     "t.idx: its sequences have 3 tokens, and t.bin has 6 of 2 bytes: the index is not of this file; make both again"),
+    ("megatron", lambda d: (d / "t.idx").write_bytes(b"MMIDIDX\0\0" + struct.pack("<QBQQ", 1, 8, 0, 1) + bytes(8)), 1,
+     "t.idx: its sequences have 0 tokens, and t.bin has 9 of 2 bytes"),
     ("megatron", lambda d: patch(d / "t.idx", 34 + 12, b"\xff" * 8), 1, "a sequence that does not lie in the file"),
     ("megatron", lambda d: patch(d / "t.idx", 34 + 36 + 8, b"\x63"), 1, "has no range of sequences"),
     ("megatron", lambda d: patch(d / "t.idx", 34 + 36 + 24, b"\x63"), 1, "its documents are sequences 0 to 99"),
     ("megatron", lambda d: (d / "t.idx").write_bytes((d / "t.idx").read_bytes() + b"\0\0\0"), 1, "multimodal"),
     ("megatron", lambda d: (d / "t.idx").write_bytes((d / "t.idx").read_bytes() + b"\0"), 1, "bytes of tables"),
     ("megatron", lambda d: cut(d / "t.bin", 9), 1, "no multiple of 2"),
-    ("megatron", lambda d: cut(d / "t.bin", 8), 1, "a sequence that does not lie in the file"),
+    ("megatron", lambda d: cut(d / "t.bin", 8), 1, "t.idx: its sequences have 9 tokens, and t.bin has 4 of 2 bytes"),
     ("ds", lambda d: cut(d / "t.ds.index", 20), 1, "no multiple of 8"),
     ("ds", lambda d: patch(d / "t.ds.index", 16, b"\x01"), 1, "its last document ends at token 1"),
     ("ds", lambda d: patch(d / "t.ds.index", 8, b"\x01"), 1, "ends before it begins"),
@@ -252,6 +263,45 @@ def test_damaged_files_are_refused_with_what_is_wrong(corpus, form, change, code
     corpus.create()
     done = run(corpus, check=False)
     assert done.returncode == code and why in done.stderr, done.stderr
+
+
+IDS = [[100 + i, 40000 - i, 7] for i in range(40)]  # none is 0
+
+
+def as_array(width, ids=IDS):
+    return numpy.array([i for d in ids for i in d + [EOS]], dtype=f"<u{width}")
+
+
+@pytest.mark.parametrize("array, keys, says", [
+    (as_array(4), {"token_bytes": 2}, "has 2 bytes a token, and every second of its tokens is 0: they may have 4 bytes"),
+    (as_array(8), {"token_bytes": 4}, "has 4 bytes a token, and every second of its tokens is 0: they may have 8 bytes"),
+    (as_array(8), {"token_bytes": 2}, "has 2 bytes a token, and every second of its tokens is 0: they may have 4 bytes"),
+    (as_array(4).astype(">u4"), {"token_bytes": 2}, "has 2 bytes a token, and every second"),
+    (as_array(4, IDS * 3 + [[0] * 20]), {"token_bytes": 2}, "has 2 bytes a token, and every second"),
+    (as_array(4, [[5] * 7 + [EOS] * 8]), {"token_bytes": 2}, "has 2 bytes a token, and every second"),  # 32 tokens
+    (as_array(4, [[5] * 7 + [EOS] * 7]), {"token_bytes": 2}, None),                               # 30
+    (as_array(2), {"token_bytes": 2}, None),
+    (as_array(4), {"token_bytes": 4}, None),
+    (as_array(2, IDS + [[0] * 1000]), {"token_bytes": 2}, None),
+    (as_array(2, [[i % 5 // 2, 0, 9] for i in range(40)]), {"token_bytes": 2}, None),
+])
+def test_tokens_that_seem_to_be_of_another_width_are_warned_of(corpus, array, keys, says):
+    array.tofile(corpus.folder / "t.npy")
+    corpus.config["domains"] = {"a": {"train": ["t.npy"], "tokens": "npy", **keys}}
+    corpus.create()
+    for command in (("config", "--check"), ("import",)):
+        done = corpus.riffle(*command, "-c", corpus.path, check=False)  # a byte-swapped id may be none of the vocabulary
+        warned = [line for line in done.stderr.splitlines() if "INPUT-TOKEN-WIDTH" in line]
+        assert len(warned) == (says is not None), done.stderr
+        assert says is None or "file=t.npy " + says in warned[0]
+
+
+def test_tokens_of_too_few_bytes_for_the_vocabulary_are_warned_of(corpus):
+    """16-bit tokens under an index that says 8: each byte is an id, and eos is never among them."""
+    token_files.megatron(corpus.folder, "t", [list(numpy.array(d, dtype="<u2").tobytes()) for d in IDS], 1)
+    corpus.config["domains"] = {"a": {"train": ["t.bin"], "tokens": "megatron"}}
+    corpus.create()
+    assert "INPUT-TOKEN-WIDTH file=t.bin has 1 byte a token, too few for the 50257 ids of the vocabulary" in run(corpus).stderr
 
 
 @pytest.mark.parametrize("form", ["megatron", "ds-eos", "npy", "llmc"])
@@ -345,7 +395,7 @@ def test_masks_and_kept_objects_come_with_the_tokens(corpus, packing):
         {"tokens": [51, 52], "no_loss": [[0, 2]], "eos": False},
     ] * 20
     (corpus.folder / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records))
-    corpus.config["domains"] = {"a": domain("jsonl", ["a.jsonl"], {}, packing=packing)}
+    corpus.config["domains"] = {"a": domain("jsonl", ["a.jsonl"], {}, packing=packing, no_target="keep")}
     corpus.config["split"] = "1,0,0"
     corpus.create()
     run(corpus)

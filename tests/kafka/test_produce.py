@@ -12,9 +12,12 @@ import re
 import secrets
 import signal
 import subprocess
+import sys
 import time
 
 import fastavro
+import pyarrow
+import pyarrow.parquet
 import pytest
 import tiktoken
 import tiktoken.load
@@ -195,19 +198,23 @@ def corpus(tmp_path, bootstrap, vocab):
     made.riffle.close()
 
 
-@pytest.fixture(scope="module")
-def encoding(vocab):
+def encoding_of(vocab):
     ranks = tiktoken.load.load_tiktoken_bpe(str(vocab / "r50k_base.tiktoken"))
     return tiktoken.Encoding("r50k", pat_str=openai_public.r50k_pat_str, mergeable_ranks=ranks,
                              special_tokens={"<|endoftext|>": EOS})
 
 
+@pytest.fixture(scope="module")
+def encoding(vocab):
+    return encoding_of(vocab)
+
+
 def texts(n, seed=1):
-    """Documents of 0 to some hundred tokens, with what tokenizers stumble over."""
+    """Documents of 1 to some hundred tokens, with what tokenizers stumble over. test_no_target.py has empty ones."""
     r = random.Random(seed)
     words = ["the", "Wolf's", "  ", "été", "数据", "🙂", "\n\n", "1234", "x=", "don't", "\t", "_a_", "<|endoftext|>", "Ω",
              "\u00a0", "straße", "}}", "e\u0301"]
-    return ["".join(r.choice(words) + r.choice([" ", "", "\n"]) for _ in range(r.choice([0, 1, 5, 20, 120])))
+    return ["".join(r.choice(words) + r.choice([" ", "", "\n"]) for _ in range(r.choice([0, 1, 5, 20, 120]))) or "x"
             for _ in range(n)]
 
 
@@ -895,6 +902,42 @@ def test_what_is_wrong_is_said_in_one_sentence(corpus, vocab):
     corpus.write()
     missing = corpus.produce(check=False)
     assert missing.returncode in (1, 2) and "none.tiktoken" in missing.stderr
+
+
+@pytest.mark.parametrize("utf8", ["replace", "strict"])
+def test_riffle_source_gives_the_sequences_and_rejects_of_the_file(corpus, utf8):
+    """Of bytes that are not UTF-8, in JSON lines and in a binary column, and of half a pair of surrogates."""
+    rows = [b"good \xc3\xa9", b"caf\xe9 caf\xe9", b"\xed\xa0\xbd\xed\xb1\x8d"] * 20
+    whole = b"".join(b'{"text":"' + row + b'"}\n' for row in rows)
+    (corpus.folder / "a.jsonl").write_bytes(whole + rb'{"text":"\ud83d \udcff"}' + b"\n")
+    (corpus.folder / "b.jsonl").write_bytes(whole)
+    pyarrow.parquet.write_table(pyarrow.table({"text": rows}), corpus.folder / "b.parquet")
+    source = f"{sys.executable} {ROOT}/python/riffle_source.py"
+    corpus.config.update(utf8=utf8, max_rejects=1, domains={
+        "a": {"train": ["a.jsonl"]}, "b": {"train": ["b.jsonl"]},
+        "sa": {"exec": f"{source} a.jsonl"}, "sb": {"exec": f"{source} b.parquet"}})
+    done = corpus.create().produce()
+    for domain in "ab":
+        assert [tokens(s) for s in corpus.read(domain)[0]] == [tokens(s) for s in corpus.read("s" + domain)[0]]
+        assert (f"PRODUCE-ENCODING {domain}: 40 documents" in done.stderr) == (utf8 == "replace")
+        assert (f"PRODUCE-ENCODING s{domain}: 40 documents" in done.stderr) == (utf8 == "replace"), done.stderr
+    found = {d: [(r["line"], r["reason"], r["value"]) for r in corpus.rejects() if r["domain"] == d]
+             for d in ("a", "b", "sa", "sb")}
+    assert found["sa"] == found["a"] and found["sb"] == found["b"]
+    assert len(found["a"]) == len(found["b"]) == (40 if utf8 == "strict" else 0)
+
+
+def test_what_domains_from_leaves_out_is_named_for_the_domains_that_are_produced(corpus):
+    for domain in ("a", "b"):
+        (corpus.folder / "data" / domain).mkdir(parents=True)
+        for name in ("a.jsonl", "b.ndjson"):
+            (corpus.folder / "data" / domain / name).write_text(lines(["words " * 60]))
+    corpus.config.update(domains_from="data", domains={"c": {"exec": "cat data/a/a.jsonl"}})
+    corpus.create()
+    for words, named in ((["a"], "a"), (["c"], ""), ([], "ab")):
+        said = corpus.produce(*words).stderr
+        assert re.findall(r"CONFIG-LEFT-OUT domain=(\w) path=\S+/data/\w/b.ndjson is not read", said) == list(named), said
+    assert corpus.read("a")[1]["documents"] == 1
 
 
 def test_an_unreachable_broker_is_said_in_one_sentence(corpus):

@@ -15,24 +15,60 @@ import hf_files as hf  # noqa: E402
 TEXTS = ["Hello <s>world</s> 12  34", "", "it's <eod> caf\u00e9 e\u0301", "x" * 300]
 
 
-@pytest.mark.parametrize("add_special", [False, True])
-def test_a_domain_has_the_ids_of_its_tokenizer_json(tmp_path, bootstrap, vocab, add_special):
-    file = tmp_path / "tokenizer.json"
+def template(*single):
+    """A post_processor: special tokens, and A where the text is. <s> is 258, </s> 259, <eod> 260."""
+    specials = {t: {"id": t, "ids": [258 + i], "tokens": [t]} for i, t in enumerate(("<s>", "</s>", "<eod>"))}
+    return {"type": "TemplateProcessing", "pair": [], "special_tokens": specials,
+            "single": [{"Sequence" if t == "A" else "SpecialToken": {"id": t, "type_id": 0}} for t in single]}
+
+
+def tokenizer_file(path, post_processor):
     vocabulary = {hf.ALPHABET[b]: b for b in range(256)} | {"ab": 256, "ll": 257}
     content = hf.file_of(
         vocabulary, [["l", "l"]], hf.family_splitter("cl100k"), {"type": "NFC"},
         [hf.added(t, special=True) for t in ("<s>", "</s>", "<eod>")])
-    content["post_processor"] = {
-        "type": "TemplateProcessing",
-        "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
-        "pair": [],
-        "special_tokens": {"<s>": {"id": "<s>", "ids": [258], "tokens": ["<s>"]}},
-    }
-    file.write_text(json.dumps(content))
+    content["post_processor"] = post_processor
+    path.write_text(json.dumps(content))
+    return content
+
+
+@pytest.mark.parametrize("single, keys, domain, says", [
+    (["<s>", "A", "</s>"], {}, {}, "ends"),
+    (["</s>", "A", "</s>"], {}, {}, "ends"),
+    (["A", "<s>", "</s>"], {}, {"packing": "none"}, "ends"),
+    (["</s>", "<s>", "A"], {}, {}, "begins"),
+    (["</s>", "A"], {}, {"packing": "none"}, None),
+    (["<s>", "A"], {}, {}, None),
+    (["A", "</s>", "<s>"], {}, {}, None),
+    (["<s>", "A", "</s>"], {"eos": "<eod>"}, {}, None),
+    (["<s>", "A", "</s>"], {"add_special": False}, {}, None),
+    (["<s>", "A", "</s>"], {}, {"tokens": "jsonl"}, None),
+])
+def test_two_eos_in_a_row_are_warned_of(tmp_path, bootstrap, vocab, single, keys, domain, says):
+    corpus = Corpus(tmp_path, bootstrap, vocab)
+    tokenizer_file(tmp_path / "tokenizer.json", template(*single))
+    (tmp_path / "a.jsonl").write_text(('{"tokens": [72]}\n' if "tokens" in domain else '{"text": "Hello"}\n') * 2 * LENGTH)
+    corpus.config["tokenizer"] = {"file": "tokenizer.json", "eos": "</s>", "add_special": True, **keys}
+    corpus.config["domains"] = {"a": {"train": "a.jsonl", **domain}}
+    corpus.create()
+    warning = says and (f"TOKENIZER-EOS-TWICE {corpus.path}: tokenizer.add_special {says} each document with </s>, and riffle adds "
+                        "tokenizer.eos, </s>, after each document, so there are two in a row. Take the token out of the post_processor of "
+                        "tokenizer.json, or set add_special: false\n")
+    for words in (["config", "--check"], ["import" if "tokens" in domain else "produce"]):
+        said = corpus.riffle(*words, "-c", corpus.path).stderr
+        assert warning in said if says else "TOKENIZER-EOS-TWICE" not in said, said
+    kept, _ = first_seen(values(bootstrap, f"{corpus.name}.a"))
+    found = [i for value in kept for i in tokens(decode(value))]
+    assert ([259, 259] in [found[i:i + 2] for i in range(20)]) == (says is not None or domain.get("packing") == "none")
+
+
+@pytest.mark.parametrize("add_special", [False, True])
+def test_a_domain_has_the_ids_of_its_tokenizer_json(tmp_path, bootstrap, vocab, add_special):
+    content = tokenizer_file(tmp_path / "tokenizer.json", template("<s>", "A"))
     content["post_processor"]["pair"] = [{"Sequence": {"id": i, "type_id": 0}} for i in "AB"]
     oracle = tokenizers.Tokenizer.from_str(json.dumps(content))
     expected = []
-    for text in TEXTS:
+    for text in filter(None, TEXTS):  # the empty one is left out, even if a BOS is added to it
         ids = oracle.encode(text, add_special_tokens=add_special).ids
         expected += ids + [oracle.token_to_id("<eod>")]
 

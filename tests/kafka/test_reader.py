@@ -260,7 +260,7 @@ def test_seek_to_an_expired_step_names_the_earliest_and_changes_nothing(mix, ope
         open_reader(step=3)
 
 
-def test_the_state_is_mix_run_and_step_and_nothing_else(mix, open_reader, riffle_module):
+def test_the_state_of_a_mix_without_a_ledger_is_mix_run_and_step(mix, open_reader, riffle_module):
     mix("--steps", 9, "--end")
     reader = open_reader(step=0, run="r")
     next(reader), next(reader)
@@ -278,7 +278,7 @@ def test_the_state_is_mix_run_and_step_and_nothing_else(mix, open_reader, riffle
 def test_a_state_of_another_run_is_taken_with_a_warning(mix, open_reader, recwarn):
     mix("--steps", 9, "--end")
     reader = open_reader(step=0, run="fork")
-    reader.load_state_dict({"mix": mix.name, "run": "fork", "step": 2})
+    reader.load_state_dict({"mix": mix.name, "run": "fork", "step": 0})
     assert not recwarn.list
     with pytest.warns(RuntimeWarning, match="the checkpoint is of run trainers; run fork continues from its step 3"):
         reader.load_state_dict({"mix": mix.name, "run": "trainers", "step": 3})
@@ -500,6 +500,36 @@ def test_a_last_commit_is_repeated_unless_the_run_stands_higher(mix, open_reader
         wait_for(lambda: f"READ-RUN-TWICE run newer of mix {mix.name} has committed more than step 5" in caplog.text,
                  "the process that hung comes by")
         assert riffle_module.committed_step(mix.name, bootstrap, run="newer") == 12
+
+
+def test_two_that_commit_the_same_lanes_warn_of_each_other_within_ten_seconds(mix, open_reader, riffle_module, bootstrap, caplog):
+    mix("--steps", 300, "--end")
+    reader, begun = open_reader(), time.monotonic()
+    with riffle_module.Progress(mix.name, bootstrap) as one, riffle_module.Progress(mix.name, bootstrap) as two:
+        said = []
+        while len(said) < 2:
+            next(reader)
+            for progress in (one, two):
+                progress.trained(reader.place)
+                progress.flush()
+            time.sleep(0.05)
+            said = [line for line in caplog.text.splitlines() if "READ-RUN-TWICE" in line and "commits the same lanes" in line]
+            assert time.monotonic() < begun + 10
+    assert len({re.search(r"same lanes, (\S+) .host", line)[1] for line in said}) == 1  # both are of this process
+
+
+def test_a_peer_that_trains_the_same_lanes_without_committing_is_not_warned_of(mix, open_reader, caplog):
+    mix("--steps", 300, "--end")
+    reader, peer = open_reader(), open_reader()
+    begun = time.monotonic()
+    while time.monotonic() < begun + 6:  # four looks
+        step = next(reader)
+        next(peer)
+        peer._training.note(step.step)  # what trained() of a data set does where `commits` is False
+        reader.trained(step.step)
+        reader.flush()
+        time.sleep(0.05)
+    assert "READ-RUN-TWICE" not in caplog.text
 
 
 # --- waiting

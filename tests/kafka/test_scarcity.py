@@ -1,5 +1,5 @@
 """
-Descriptors that run out, system calls that are interrupted a thousand times a second, disks that fill, lines and files
+Descriptors and threads that run out, system calls that are interrupted a thousand times a second, disks that fill, lines and files
 that unfold to a gigabyte: a sentence and an exit code, or the same bytes as ever; never a half-written file for a whole.
 """
 
@@ -7,6 +7,7 @@ import gzip
 import json
 import os
 import resource
+import signal
 import subprocess
 
 import pytest
@@ -70,6 +71,55 @@ def test_without_descriptors_there_is_a_sentence_and_a_few_are_enough_for_many_f
         assert process.returncode == 0, said
     assert out == expected and riffle("read", "-c", mix, *steps).stdout == expected
     assert few.values("a") == calm.values("a")
+
+
+# ---- threads ----
+
+THREADS = "which the system does not give this process; raise the limit on processes (`ulimit -u`"
+
+
+@pytest.fixture(scope="module")
+def few_threads(tmp_path_factory):
+    """few_threads(ALIVE=n, TOTAL=n) -> environment in which the system refuses a program more threads."""
+    library = tmp_path_factory.mktemp("threads") / "threads.so"
+    subprocess.run(["cc", "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-pthread", "-o", library,
+                    ROOT / "tests/preload/threads.c", "-ldl"], check=True)
+    return lambda **most: {"LD_PRELOAD": str(library), **{f"THREADS_{name}": str(n) for name, n in most.items()}}
+
+
+def test_without_threads_there_is_a_sentence_and_with_enough_all_is_well(riffle, fill, configure, few_threads):
+    """From no thread at all to as many as every command needs: it works, or ends soon with the sentence; never a hang."""
+    fill("a", "b")
+    mix = configure({"a": 1, "b": 1})
+    riffle("mix", "-c", mix, "--until-step", 6)
+    steps = ["--rank", 0, "--world", 1, "--from-step", 0, "--steps", 6, "--timeout", 20]
+    commands = [["mix", "--until-step", 6], ["read", *steps], ["status"], ["topics"], ["runs"], ["inspect", 2]]
+    for command, *words in commands:
+        worked = []
+        for alive in (0, 1, 2, 4, 8, 12, 16, 24, 32, 40, 60):
+            process = riffle.popen(command, "-c", mix, *words, env=few_threads(ALIVE=alive))
+            said = process.communicate(timeout=60)[1]
+            worked.append(process.returncode == 0)
+            if not worked[-1]:
+                assert process.returncode == 1 and THREADS in said.splitlines()[-1], (command, alive, said)
+        assert worked == sorted(worked) and worked[-1] and not worked[0], (command, worked)
+
+
+def test_a_signal_ends_a_program_whose_threads_were_taken_by_others(riffle, fill, configure, few_threads):
+    """After riffle has found that there are enough, another process takes them: librdkafka hangs as it starts, or aborts."""
+    fill("a", "b")
+    mix = configure({"a": 1, "b": 1})
+    hung = 0
+    for total in range(6, 18):
+        process = riffle.popen("mix", "-c", mix, "--until-step", 6, env=few_threads(TOTAL=total))
+        try:
+            process.wait(timeout=3)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=10)[1]
+            hung += process.returncode == 1 and "starting a connection to Kafka hangs" in said
+            assert process.returncode in (0, 1), said
+    assert hung > 0
 
 
 # ---- interruptions ----

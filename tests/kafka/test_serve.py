@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import ssl
@@ -26,10 +27,10 @@ JSON = {"Content-Type": "application/json", "X-Riffle": "1"}
 class Server:
     """A `riffle serve`, and its clients."""
 
-    def __init__(self, riffle, config, log, *words, secure=None):
+    def __init__(self, riffle, config, log, *words, secure=None, **process):
         self.log, self.secure = log, secure
         with open(log, "w") as to:
-            self.process = riffle.popen("serve", "-c", config, "--listen", "127.0.0.1:0", *words, stderr=to)
+            self.process = riffle.popen("serve", "-c", config, "--listen", "127.0.0.1:0", *words, stderr=to, **process)
         wait_until(lambda: "address=" in self.said() or self.process.poll() is not None, "riffle serve")
         assert self.process.poll() is None, self.said()
         self.host, self.port = re.search(r"address=https?://([\d.]+):(\d+)/", self.said()).groups()
@@ -654,6 +655,12 @@ def test_slow_many_long_and_meaningless_requests_leave_it_as_it_was(mixed, serve
                 pass  # it has closed the connection
         assert server.ask("/healthz")[0] == 200
 
+    for n in (9, 200, 400, 2000):
+        status, _, text = server.ask("/api/v1/status?" + "&".join(f"a{i}=1" for i in range(n)))
+        assert status == 400 and "error" in json.loads(text), (n, status, text)
+    for path in ("/%00", "/api/v1/status%00x", "/metrics%00"):
+        assert server.ask(path)[0] == 404, path
+
     c = server.connect()
     for i in range(10000):
         c.request("GET", ("/healthz", "/api/v1/status", "/metrics", "/nothing")[i % 4])
@@ -666,6 +673,16 @@ def test_slow_many_long_and_meaningless_requests_leave_it_as_it_was(mixed, serve
     assert SANITIZED or server.memory_mb() < before + 20
     descriptors = f"/proc/{server.process.pid}/fd"
     wait_until(lambda: len(os.listdir(descriptors)) < 100, "the end of connections")
+
+
+def test_with_64_descriptors_idle_clients_shut_nobody_out_and_the_broker_stays(mixed, serve):
+    server = serve(mixed(20), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))).wait()
+    idle = [socket.create_connection((server.host, int(server.port)), timeout=60) for _ in range(200)]
+    for _ in range(20):
+        assert server.status()["mix"]["step_next"] == 20
+    for s in idle:
+        s.close()
+    assert "Too many open files" not in server.said()
 
 
 def test_steps_for_many_clients_are_taken_one_by_one_and_the_rest_refused(mixed, serve):

@@ -23,7 +23,7 @@ def long_texts(n, seed):
     """Mostly short, some of up to a thousand tokens, one of half of all."""
     r = random.Random(seed)
     words = ["the ", "Wolf's ", "été ", "数据", "\n\n", "1234 ", "x = ", "don't "]
-    sizes = [r.choice([0, 3, 20, 39, 60, 300, 900]) for _ in range(n)] + [n * 100]
+    sizes = [r.choice([1, 3, 20, 39, 60, 300, 900]) for _ in range(n)] + [n * 100]
     r.shuffle(sizes)
     return ["".join(r.choice(words) for _ in range(size)) for size in sizes]
 

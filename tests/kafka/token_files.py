@@ -5,7 +5,7 @@ import struct
 import numpy
 
 LLMC = {2: (20240520, 1), 4: (20240801, 7)}
-MEGATRON = {2: (8, "<u2"), 4: (4, "<i4"), 8: (5, "<i8")}
+MEGATRON = {1: (1, "u1"), 2: (8, "<u2"), 4: (4, "<i4"), 8: (5, "<i8")}
 
 
 def megatron(folder, name, documents, width=2, eos=None, sequences=1):

@@ -263,8 +263,8 @@ def with_data(tmp_path, small_tokenizer):
                                              "nested.jsonl; the first has: tokens"),
     ("{train: labels.jsonl, tokens: jsonl}", "domains.code.train: none of the first 1 records of labels.jsonl can be read; "
                                              "the first: unknown field `labels`: a record of tokens has tokens, no_loss, keep and eos"),
-    ("{train: short.bin, tokens: megatron}", "domains.code.train: short.idx: document 1 of 2 has a sequence that does not lie in "
-                                             "the file"),
+    ("{train: short.bin, tokens: megatron}", "domains.code.train: short.idx: its sequences have 6 tokens, and short.bin has 5 of "
+                                             "2 bytes: the index is not of this file; make both again"),
     ("{train: empty.jsonl, text: content}", "domains.code.train: its files have no record: they are empty"),
     ("{train: [a.jsonl, b.txt], valid: ./a.jsonl, text: content}",
      "domains.code.valid: a.jsonl is a file of train, too: its documents would be trained on and held out. Take it out of one"),
@@ -301,6 +301,71 @@ def test_check_finds_files_that_two_domains_take(riffle, with_data, one, two, sa
     path = with_data(f"{{{one}, text: content}}\n  prose: {{{two}, text: content}}")
     done = riffle("config", "--check", "-c", path, check=False)
     assert done.stderr.startswith(f"riffle config: {path}:{says}") if says else done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("domain, pair", [
+    ("shuffle: none, train: [d.jsonl, a.jsonl]", ("d.jsonl", "a.jsonl")),
+    ("shuffle: none, train: ['[d].jsonl', '[a-c].jsonl']", ("d.jsonl", "a.jsonl")),
+    ("shuffle: none, train: '{d..a..3}.jsonl'", ("d.jsonl", "a.jsonl")),
+    ("shuffle: none, train: [d.jsonl, a.jsonl], file_order: listed", None),
+    ("shuffle: none, train: [d.jsonl, a.jsonl], live: true", None),
+    ("shuffle: none, train: [a.jsonl, d.jsonl]", None),
+    ("shuffle: none, train: '[ad].jsonl'", None),
+    ("train: [d.jsonl, a.jsonl]", None),
+    ("exec: cat d.jsonl, shuffle: none", None),
+])
+def test_check_warns_of_a_list_whose_order_is_not_kept(riffle, with_data, domain, pair):
+    path = with_data(f"{{{domain}, text: content}}")
+    done = riffle("config", "--check", "-c", path)
+    assert done.stdout == f"{path}: ok: corpus demo, 1 domain\n"
+    warning = pair and (f"warning config: CONFIG-FILE-ORDER {path}:5: domains.code.train: {pair[0]} is listed before {pair[1]}, but files are "
+                        "read in the order of their names, and shuffle: none keeps that order. For the order of the list add the line "
+                        "`file_order: listed` to the domain\n")
+    assert done.stderr.endswith(warning) and done.stderr.count("\n") == 1 if pair else done.stderr == "", done.stderr
+
+
+def left_out(stderr):
+    return [line.partition(" warning ")[2] for line in stderr.splitlines() if "CONFIG-LEFT-OUT" in line]
+
+
+def test_check_names_what_domains_from_does_not_read(riffle, with_data, tmp_path):
+    """With the reasons that `config --init` gives; files of a token file's index are not named by themselves."""
+    path = with_data("{exec: cat b}")
+    for name in ("web/2024/x.jsonl", "web/a.jsonl", "web/b.ndjson", "web/c.jsonl.zstd", "web/d.parquet", "web/e.npy",
+                 "web/f.ndjson", "web/tokenizer.model", "web/x.tiktoken", "prose/a.txt", ".git/x", "README"):
+        (tmp_path / "data" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / name).write_text('{"text": "x"}\n')
+    for name in ("short.bin", "short.idx"):
+        (tmp_path / name).rename(tmp_path / "data/web" / name)
+    (tmp_path / "data/web/f.ndjson").write_text("")
+    path.write_text(path.read_text() + "domains_from: data\n")
+    done = riffle("config", "--check", "-c", path)
+    web = f"config: CONFIG-LEFT-OUT domain=web path={tmp_path}/data/web/"
+    assert left_out(done.stderr) == [
+        f"{web}2024 is not read: a folder: not entered",
+        f"{web}b.ndjson is not read: domains_from takes .jsonl, .json and .txt, plain, .gz or .zst",
+        f"{web}c.jsonl.zstd is not read: no kind of file that riffle knows by its name",
+        f"{web}d.parquet is not read: Parquet: `exec: riffle-source FILE` reads it",
+        f"{web}e.npy is not read: tokens without a header: a domain with `tokens: npy` needs `token_bytes`",
+        f"{web}f.ndjson is not read: it is empty",
+        f"{web}short.bin is not read: tokens: a domain with `tokens` and `train` reads it",
+        f"{web}tokenizer.model is not read: no kind of file that riffle knows by its name",
+        f"{web}x.tiktoken is not read: a tokenizer"]
+    assert left_out(riffle("config", "--check", "--no-inputs", "-c", path).stderr) == []
+
+
+@pytest.mark.parametrize("n, shown", [(10, 10), (11, 9)])
+def test_check_names_so_many_of_what_a_domain_leaves_out(riffle, with_data, tmp_path, n, shown):
+    path = with_data("{exec: cat b}")
+    (tmp_path / "data/web").mkdir(parents=True)
+    (tmp_path / "data/web/a.jsonl").write_text('{"text": "x"}\n')
+    for i in range(n):
+        (tmp_path / f"data/web/{i:02}.bz2").touch()
+    path.write_text(path.read_text() + "domains_from: data\n")
+    said = left_out(riffle("config", "--check", "-c", path).stderr)
+    assert len(said) == min(n, 10)
+    assert [f"{i:02}.bz2 " in line for i, line in enumerate(said)] == [i < shown for i in range(10)]
+    assert ("domain=web and 2 more are not read" in said[-1]) == (n > 10)
 
 
 @pytest.mark.parametrize("split, says", [("99,1,0", ""), ("949,50,1", ""), ("1,0,0", ""), ("99,1,1", ": split 99,1,1 is parts of 101: "

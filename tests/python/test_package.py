@@ -86,7 +86,7 @@ STRUCTS = {"riffle_error": "ErrorText", "riffle_property": "Property", "riffle_o
            "riffle_step": "StepOfReader", "riffle_info": "InfoOfReader", "riffle_place": "PlaceOfReader", "riffle_loss": "LossOfDomain",
            "riffle_targets": "Targets", "riffle_validation_options": "ValidationOptions",
            "riffle_validation_info": "InfoOfValidation", "riffle_rounds": "RoundsOfMix", "riffle_extent": "ExtentOfMix",
-           "riffle_round": "RoundOfStep"}
+           "riffle_round": "RoundOfStep", "riffle_checkpoint": "Checkpoint"}
 
 
 def test_structs_are_laid_out_as_in_the_header(package, tmp_path):

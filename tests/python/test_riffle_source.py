@@ -132,10 +132,53 @@ def test_values_that_json_lacks(tmp_path):
         "long": 2**62, "struct": {"a": [b"x"]}, "length": datetime.timedelta(seconds=90),
     }]
     write(tmp_path / "x.parquet", rows)
-    assert rows_of(source(tmp_path / "x.parquet")) == [{
-        "bytes": "text", "raw": "/wA=", "time": "2026-01-02T03:04:05.000006", "day": "2026-01-02", "number": "1.50",
+    assert json.loads(source(tmp_path / "x.parquet").stdout.decode(errors="surrogateescape")) == {
+        "bytes": "text", "raw": "\udcff\0", "time": "2026-01-02T03:04:05.000006", "day": "2026-01-02", "number": "1.50",
         "nan": None, "inf": None, "none": None, "list": [[1], []], "long": 2**62, "struct": {"a": ["x"]}, "length": 90.0,
-    }]
+    }
+
+
+@pytest.fixture
+def ids_of(riffle, vocab):
+    """ids_of(path) -> what riffle tokenize makes of the records."""
+    return lambda path: riffle("tokenize", "--tokenizer", vocab / "cl100k_base.tiktoken", "--pattern", "cl100k", path).stdout
+
+
+# The bytes of a JSON string, and what riffle-source prints for it.
+STRINGS = [
+    (rb"a\udbc0b", "a\ufffdb".encode()),
+    (rb"\udc4d\ud83d", "\ufffd\ufffd".encode()),
+    (rb"\ud83d\ud83d\udc4d", "\ufffd\U0001f44d".encode()),
+    (rb"\uD83D\uDC4D \uDBFF\udfff", "\U0001f44d \U0010ffff".encode()),
+    (rb"\udc80 \udcff \uD800", "\ufffd \ufffd \ufffd".encode()),
+    (rb"\\ud83d \\\ud83d \\\\udc4d", rb"\\ud83d \\\ufffd \\\\udc4d".replace(rb"\ufffd", "\ufffd".encode())),
+    (rb"\ud83dA \ud83d\u0041 \ud7ff\ue000", "\ufffdA \ufffdA \ud7ff\ue000".encode()),
+    (b"a\xff\xfeb", b"a\xff\xfeb"),
+    (b"caf\xe9 \xc3\xa9 \xe4\xb8", b"caf\xe9 \xc3\xa9 \xe4\xb8"),
+    (b"\xed\xa0\xbd\xed\xb1\x8d", b"\xed\xa0\xbd\xed\xb1\x8d"),
+    (b"\xff \\udcff \\ud83d", b"\xff " + "\ufffd \ufffd".encode()),
+]
+
+
+@pytest.mark.parametrize("within, printed", STRINGS)
+def test_a_line_has_the_tokens_that_it_has_in_a_file(tmp_path, ids_of, within, printed):
+    (tmp_path / "x.jsonl").write_bytes(b'{"text": "' + within + b'"}\n')
+    done = source(tmp_path / "x.jsonl")
+    assert done.stdout == b'{"text":"' + printed + b'"}\n' and done.stderr == b""
+    (tmp_path / "y.jsonl").write_bytes(done.stdout)
+    assert ids_of(tmp_path / "y.jsonl") == ids_of(tmp_path / "x.jsonl")
+
+
+@pytest.mark.parametrize("name", ["x.parquet", "x.arrow", "x.feather"])
+def test_bytes_that_are_not_utf_8_are_printed_unchanged(tmp_path, ids_of, name):
+    raw = b"caf\xe9 \xed\xa0\xbd\n\xff\"\\"
+    write(tmp_path / name, [{"text": raw, "more": [{"b": raw}], "e": b"\xc3\xa9"}])
+    printed = raw.replace(b"\\", b"\\\\").replace(b'"', b'\\"').replace(b"\n", b"\\n")
+    done = source(tmp_path / name)
+    assert done.stdout == b'{"text":"' + printed + b'","more":[{"b":"' + printed + b'"}],"e":"\xc3\xa9"}\n'
+    (tmp_path / "out.jsonl").write_bytes(done.stdout)
+    (tmp_path / "x.txt").write_bytes(raw)
+    assert ids_of(tmp_path / "out.jsonl") == ids_of(tmp_path / "x.txt")
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -158,12 +201,14 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
     (["x.jsonl", "--revision", "1"], 2, "need --dataset"),
     (["--dataset", "x", "--watch", "1"], 2, "--watch needs files"),
     (["list.jsonl"], 1, "line 2: no object, but list"),
+    (["escape.jsonl"], 1, "line 2: Invalid \\escape"),
     (["nosuch://x"], 1, "nosuch"),
 ])
 def test_what_is_wrong_is_said(tmp_path, words, code, why):
     (tmp_path / "x.csv").write_text("a,b\n")
     (tmp_path / "x.jsonl").write_text("{}\n")
     (tmp_path / "list.jsonl").write_text("{}\n[1]\n")
+    (tmp_path / "escape.jsonl").write_text('{"a": "\\ud83d"}\n{"a": "\\UD83D"}\n')
     done = source(*words, check=False, cwd=tmp_path)
     assert done.returncode == code and why in done.stderr.decode(), done.stderr.decode()
 

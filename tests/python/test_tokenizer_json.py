@@ -319,6 +319,25 @@ def test_ids_of_added_tokens_are_those_tokenizers_gives(pair):
     assert pair.decoded(path, [[97, 258, 700, 257, 98]]) == ["a<y><in><x>b"]
 
 
+def test_an_added_token_is_dropped_where_another_one_took_its_white_space(pair):
+    vocab = {hf.ALPHABET[b]: b for b in range(256)}
+    tokens = [hf.added("<u>", rstrip=True), hf.added("\n", lstrip=True), hf.added("\t", lstrip=True, rstrip=True)]
+    content = hf.file_of(vocab, [], hf.byte_level(), added_tokens=tokens)
+    _, _, ours = pair.same(content, ["a<u>\nb", "\t\t", "<u>  \n", "a\t \t\n<u>\t b"])
+    assert ours[:2] == [[97, 256, 98], [258]]
+
+
+def test_of_two_added_tokens_with_one_id_the_later_one_counts(pair):
+    vocab = {"a": 0, "b": 1, "<in>": 4, "<also>": 9}
+    for contents in (["<in>", "<x>"], ["<x>", "<in>"]):
+        for normalized in itertools.product([False, True], repeat=2):
+            tokens = [hf.added("<also>"), *(hf.added(c, normalized=n) for c, n in zip(contents, normalized))]
+            content = hf.file_of(vocab, [], added_tokens=tokens)
+            path, oracle, ours = pair.same(content, ["a<in>b<x>", "<x><in><also>"])
+            assert oracle.token_to_id("<x>") == 4
+            assert pair.decoded(path, [[4]]) == [contents[1]]
+
+
 def test_neox_has_runs_of_spaces_as_added_tokens(pair, known):
     _, ranks = known("gpt2")
     spaces = [hf.added(" " * n, normalized=True) for n in range(24, 1, -1)]
@@ -384,6 +403,20 @@ def models_of(learned, sentencepiece):
     for name in BYTE_TOKENS[0x80:0xC0]:
         some["model"]["vocab"][name + "?"] = some["model"]["vocab"].pop(name)
     yield "sentencepiece, some bytes", some
+
+
+@pytest.mark.parametrize("unknown", [None, "?", hf.MARK, hf.MARK * 2])
+@pytest.mark.parametrize("fallback", [[], BYTE_TOKENS[:0x80], BYTE_TOKENS])
+def test_marks_merge_over_a_character_that_is_dropped(pair, unknown, fallback):
+    tokens = ["a", "b", hf.MARK, "ab", hf.MARK * 2, hf.MARK + "a", "?", *fallback]
+    content = hf.file_of({t: i for i, t in enumerate(tokens)},
+                         [["a", "b"], [hf.MARK, hf.MARK], [hf.MARK, "a"]], normalizer=NORMALIZERS["Llama-2"],
+                         unk_token=unknown, byte_fallback=True)
+    parts = ["a", "b", " ", "x", "\u00e9", hf.MARK]
+    texts = ["".join(s) for n in range(1, 6) for s in itertools.product(parts, repeat=n)]
+    _, _, ours = pair.same(content, texts)
+    if unknown is None and not fallback:
+        assert ours[texts.index(" x ")] == [4, 2] and ours[texts.index("axb")] == [2, 3]
 
 
 def test_small_models_of_every_kind(pair, learned, sentencepiece):
@@ -509,6 +542,7 @@ TEMPLATE = {"type": "TemplateProcessing", "single": [{"Sequence": {"id": "B", "t
         ("normalizer", {"type": "Replace", "pattern": {"Regex": " +"}, "content": " "},
          'normalizer.pattern is {"Regex":" +"}: only {"String": ...} is taken here'),
         ("normalizer", {"type": "Replace", "pattern": {"String": ""}, "content": " "}, "is empty"),
+        ("normalizer", {"type": "Prepend", "prepend": ""}, "an empty text makes tokenizers repeat characters"),
         ("normalizer", {"type": "Prepend", "prepend": "x" * 257}, "at most 256 bytes are taken"),
         ("pre_tokenizer", {"type": "Whitespace"}, 'pre_tokenizer is {"type":"Whitespace"}: riffle has'),
         ("pre_tokenizer", {**hf.split("gpt2"), "pattern": {"Regex": "\\w+"}},
@@ -545,6 +579,14 @@ def test_what_is_not_known_is_refused_by_name(pair, path, value, sentence):
     assert done.returncode == 1, done.stderr
     assert f"tokenizer {file}: " in done.stderr.decode()
     assert sentence in done.stderr.decode()
+
+
+def test_an_empty_unknown_token_is_refused_where_it_would_be_used(pair):
+    content = hf.file_of({hf.ALPHABET[b]: b for b in range(256)}, [], hf.byte_level(), unk_token="")
+    pair.same(content, ["abc\u00e9"])
+    del content["model"]["vocab"]["a"]
+    done = pair.run(pair.write(content), check=False)
+    assert done.returncode == 1 and 'model.unk_token is "": riffle does not take an empty text' in done.stderr.decode()
 
 
 def test_a_file_that_is_no_json_is_refused_by_byte(pair):

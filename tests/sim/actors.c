@@ -9,6 +9,7 @@
 #include "consumer/reader/riffle.h"
 #include "consumer/replay/repair.h"
 #include "producer/produce/part.h"
+#include "producer/produce/produce.h"
 #include "tests/sim/world.h"
 
 enum { TIMEOUT_MS = 10000, SLICE_MS = 1000, ATTEMPTS = 3, AGAIN_MS = 1000 };
@@ -21,8 +22,8 @@ struct trainer {
 	struct riffle *riffle;
 };
 
-static void
-tell(size_t actor, enum fail_code code, const struct failure *f)
+void
+actor_tell(size_t actor, enum fail_code code, const struct failure *f)
 {
 	struct world_outcome *o = &world_told()->outcome[actor];
 
@@ -43,7 +44,7 @@ actor_mix(const struct world *w, size_t actor, uint64_t until_step)
 	struct failure f;
 	enum fail_code code = mix_run(&o, &f);
 
-	tell(actor, code, &f);
+	actor_tell(actor, code, &f);
 }
 
 /*
@@ -78,8 +79,8 @@ produce_once(const struct world *w, const struct world_part *s, struct failure *
 	return code;
 }
 
-void
-actor_produce(const struct world *w, size_t actor)
+static void
+produce_parts(const struct world *w, size_t actor)
 {
 	const struct world_part *s = &w->part[actor - WORLD_PRODUCER_FIRST];
 	struct failure f;
@@ -91,7 +92,32 @@ actor_produce(const struct world *w, size_t actor)
 			break;
 		clock_pause_ms(AGAIN_MS << i);
 	}
-	tell(actor, code, &f);
+	actor_tell(actor, code, &f);
+}
+
+/* `riffle produce` of live inputs, on the machine of this actor. */
+static void
+produce_live(const struct world *w, size_t actor)
+{
+	const struct world_told *told = world_told();
+	struct produce_options o = {
+	    .config = told->closed && !told->seals ? w->closing : w->producing,
+	    .seal = told->closed && told->seals,
+	    .workers = 1,
+	    .stop = &never};
+	struct failure f;
+	enum fail_code code = produce_run(&o, &f);
+
+	actor_tell(actor, code, &f);
+}
+
+void
+actor_produce(const struct world *w, size_t actor)
+{
+	if (w->closing != NULL)
+		produce_live(w, actor);
+	else
+		produce_parts(w, actor);
 }
 
 /* ---- a trainer: libriffle, with a checkpoint now and then, else from the commits ---- */
@@ -238,7 +264,7 @@ actor_train(const struct world *w, size_t actor)
 	if (code == RIFFLE_OK)
 		code = train(&t, &e);
 	snprintf(f.text, sizeof(f.text), "%s", e.text);
-	tell(actor, fail_code_of(code), &f);
+	actor_tell(actor, fail_code_of(code), &f);
 	riffle_close(t.riffle);
 }
 
@@ -251,7 +277,7 @@ actor_repair(const struct world *w, size_t actor)
 	enum fail_code code = repair(&o, &result, &f);
 
 	free(result.lane);
-	tell(actor, code, &f);
+	actor_tell(actor, code, &f);
 }
 
 void
@@ -263,6 +289,8 @@ actor_run(const struct world *w, size_t actor)
 		actor_train(w, actor);
 	else if (actor < WORLD_REPAIR)
 		actor_produce(w, actor);
-	else
+	else if (actor == WORLD_REPAIR)
 		actor_repair(w, actor);
+	else
+		actor_read(w, actor);
 }

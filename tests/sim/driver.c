@@ -8,12 +8,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tests/sim/inbox.h"
 #include "tests/sim/task.h"
 
 enum {
 	LOOK_TURNS = 64,
 	WATCH_TURNS = 4,
-	ARRIVE_TURNS = 6, /* a record of a live log comes about so often */
+	ARRIVE_TURNS = 6,   /* a record of a live log, or bytes of a file, come about so often */
+	CLOSE_TURNS = 8,    /* of these, until live inputs are closed */
+	PRODUCE_TURNS = 40, /* a producer of live inputs is run again about so often */
+	READ_TURNS = 60,    /* and so is who reads documents, status and ledger */
 	STANDBY_ONE_OF = 4,
 	DISK_TURNS = 16,
 	UNMARKED_ONE_OF = 9,    /* seeds: in one of them brokers write some markers never */
@@ -28,12 +32,15 @@ enum {
 	FAILURES_QUIET = 12,    /* an actor may fail so often without a new fault */
 	SETTLE_MS = 60000,
 	AGAIN_MS = 2000,
-	MADE_ONE_OF = 8,     /* looks after which a deleted topic is made again */
-	LOSSES_ONE_OF = 8,   /* seeds in which what was published is destroyed, */
-	SHARED_ONE_OF = 8,   /* in which lanes share partitions, */
-	DERIVED_ONE_OF = 9,  /* in which trainers derive their lanes, */
-	PRODUCES_ONE_OF = 4, /* and in which producers work */
-	SEEN_TURNS = 4000,   /* then people restart what stalls behind a loss, and repair */
+	MADE_ONE_OF = 8,      /* looks after which a deleted topic is made again */
+	LOSSES_ONE_OF = 8,    /* seeds in which what was published is destroyed, */
+	SHARED_ONE_OF = 8,    /* in which lanes share partitions, */
+	DERIVED_ONE_OF = 9,   /* in which trainers derive their lanes, */
+	PRODUCES_ONE_OF = 4,  /* in which producers work, */
+	LIVE_ONE_OF = 10,     /* in which files arrive while they do, */
+	READ_ONE_OF = 10,     /* and in which somebody only reads: */
+	READ_LIVE_ONE_OF = 2, /* more often where files arrive */
+	SEEN_TURNS = 4000,    /* then people restart what stalls behind a loss, and repair */
 	EXIT_CRASHED = 99,
 	EXIT_HANGS = 98,
 	EXIT_LOOPS = 97, /* without a call */
@@ -54,6 +61,7 @@ struct run {
 	const struct world *w;
 	struct actor actor[WORLD_ACTORS];
 	bool produces;
+	bool reads;                 /* somebody looks at documents, status and ledger */
 	bool ever_rivals;           /* two mixers were alive at one time */
 	int64_t ledger_at;          /* of its records those below were looked at */
 	size_t answered;            /* requests, in these */
@@ -91,6 +99,19 @@ is_repair(size_t i)
 	return i == WORLD_REPAIR;
 }
 
+static bool
+is_reader(size_t i)
+{
+	return i >= WORLD_READER_FIRST;
+}
+
+/* Files arrive while producers run, and there is no mix. */
+static bool
+is_inbox(const struct run *r)
+{
+	return r->w->closing != NULL;
+}
+
 static void
 problem(struct run *r, size_t actor, const char *what, const char *text)
 {
@@ -99,7 +120,8 @@ problem(struct run *r, size_t actor, const char *what, const char *text)
 		    actor < WORLD_TRAINER_FIRST    ? "mixer"
 		    : actor < WORLD_PRODUCER_FIRST ? "trainer"
 		    : actor < WORLD_REPAIR         ? "producer"
-						   : "repair",
+		    : actor == WORLD_REPAIR        ? "repair"
+						   : "reader",
 		    actor, what, text);
 }
 
@@ -165,6 +187,7 @@ start(struct run *r, size_t i)
 	a->started = r->turns + 1;
 	a->calls = 0;
 	a->process = r->out->runs + 1;
+	world_told()->process[i] = a->process;
 	a->rounds = 0;
 	a->quiet = c->faults_left <= 0;
 	a->crash_at = 0;
@@ -311,6 +334,24 @@ comes_too_late(size_t i)
 	return says(i, "no step follows, and the changed configuration is not accepted");
 }
 
+/* Another producer of a live input has taken over. No other failure of a producer is transient. */
+static bool
+may_produce_fail(size_t i, enum fail_code code)
+{
+	return code == FAIL_FENCED || (code == FAIL_DATA && says(i, "End the other one"));
+}
+
+/* A reader may fail because records were taken away, but it may never miss some that are there. */
+static bool
+may_read_fail(const struct run *r, size_t i)
+{
+	const uint64_t *count = cluster->chance.count;
+
+	if (says(i, "less: "))
+		return false;
+	return any_loss(r) || count[CHANCE_TAIL_LOST] > 0 || count[CHANCE_RECORDS_DELETED] > 0;
+}
+
 /*
  * Whether a failure is one that its user would meet by starting it again: the broker's, a fencing,
  * or a stop that says what was taken away.
@@ -323,6 +364,10 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || (mixer && comes_too_late(i)))
 		return true;
+	if (is_inbox(r) && producer)
+		return may_produce_fail(i, code);
+	if (is_reader(i))
+		return may_read_fail(r, i);
 	/* By a rival; or by the coordinator, before the START that would tell the two apart. */
 	if (code == FAIL_FENCED && !producer)
 		return is_repair(i) ||
@@ -419,6 +464,8 @@ ended(struct run *r, size_t i)
 		r->refused = o->code != FAIL_NONE;
 		return;
 	}
+	if (o->code == FAIL_NONE)
+		a->failures = 0;
 	if (o->code == FAIL_NONE) {
 		/* What was lost after its last commit it has not seen: it looks once more. */
 		a->finished = !(is_mixer(i) || is_trainer(i)) || a->started >= r->lost_turn;
@@ -517,6 +564,7 @@ turn(struct run *r, size_t i)
 	if (rests)
 		return;
 	a->alive = false;
+	world_told()->process[i] = 0;
 	died(r, i, status);
 }
 
@@ -572,9 +620,47 @@ look_at_ends(struct run *r)
 	}
 }
 
+/* All domains have their End, and nothing arrives any more. */
+static bool
+all_sealed(const struct run *r)
+{
+	for (size_t i = 0; i < r->w->logs_n; i++)
+		if (!checker_sealed(&r->w->log[i]))
+			return false;
+	return world_told()->closed;
+}
+
+/* `riffle produce` again and again, on two machines; what is complete needs none. */
+static void
+start_producers(struct run *r)
+{
+	unsigned n = alive(r, WORLD_PRODUCER_FIRST, WORLD_REPAIR);
+
+	for (size_t i = WORLD_PRODUCER_FIRST; i < WORLD_REPAIR && !all_sealed(r); i++) {
+		if (!r->actor[i].wanted || r->actor[i].alive ||
+		    (n > 0 && chance_below(PRODUCE_TURNS) != 0))
+			continue;
+		start(r, i);
+		n++;
+	}
+}
+
+static void
+start_readers(struct run *r)
+{
+	for (size_t i = WORLD_READER_FIRST; r->reads && i < WORLD_ACTORS; i++)
+		if (!r->actor[i].alive && chance_below(READ_TURNS) == 0)
+			start(r, i);
+}
+
 static void
 start_all(struct run *r)
 {
+	start_readers(r);
+	if (is_inbox(r)) {
+		start_producers(r);
+		return;
+	}
 	start_mixers(r);
 	if (r->turns % LOOK_TURNS == 0)
 		look_at_ends(r);
@@ -596,6 +682,8 @@ all_finished(const struct run *r)
 static bool
 finished(struct run *r)
 {
+	if (is_inbox(r))
+		return all_sealed(r) && alive(r, WORLD_PRODUCER_FIRST, WORLD_REPAIR) == 0;
 	if (all_finished(r))
 		look_at_ends(r);
 	return all_finished(r);
@@ -660,6 +748,7 @@ end_one(struct run *r, size_t i)
 	if (!r->actor[i].alive)
 		return;
 	r->actor[i].alive = false;
+	world_told()->process[i] = 0;
 	if (r->tasks) {
 		task_drop(i);
 	} else {
@@ -983,6 +1072,54 @@ look_at_people(struct run *r)
 		world_arrive(&w->log[chance_below(w->logs_n)]);
 }
 
+/*
+ * If no order exists when an input is closed, it is read by the names of its files. A user who closes
+ * it then ends the producers with the former configuration first. Everything they sent arrives.
+ */
+static void
+end_producers(struct run *r)
+{
+	for (size_t i = WORLD_PRODUCER_FIRST; i < WORLD_REPAIR; i++)
+		end_one(r, i);
+	while (cluster->requests != NULL) {
+		cluster->now_ms = cluster->requests->due_ms;
+		cluster_tick();
+	}
+}
+
+/* Somebody writes files; once they are whole the inputs are closed. */
+static void
+look_at_inbox(struct run *r)
+{
+	struct world_told *told = world_told();
+
+	if (told->closed || chance_below(ARRIVE_TURNS) != 0 || inbox_arrive() ||
+	    chance_below(CLOSE_TURNS) != 0)
+		return;
+	told->closed = true;
+	told->seals = chance_below(3) == 0;
+	if (!told->seals && !checker_ordered(r->w))
+		end_producers(r);
+	chance_trace("CLOSED, by %s", told->seals ? "--seal" : "live: false");
+}
+
+/* What happens beside the actors. */
+static void
+look_around(struct run *r)
+{
+	if (is_inbox(r)) {
+		look_at_inbox(r);
+		return;
+	}
+	if (r->gone == NULL)
+		trim(r);
+	look_at_people(r);
+	if (r->turns % DISK_TURNS == 0) {
+		look_at_disks(r);
+		look_at_losses(r);
+	}
+}
+
 static void
 end_all(struct run *r)
 {
@@ -1030,10 +1167,21 @@ draw_rates(const struct world *w, uint64_t seed, bool lost)
 	c->calls_max = CALLS_MAX;
 }
 
+/* Producers of live inputs ask Kafka in two threads: they need actors without any (seams.c). */
+bool
+driver_plays_live(void)
+{
+#ifdef HEAP_NONE
+	return false;
+#else
+	return true;
+#endif
+}
+
 /*
  * In an eighth of the seeds lanes share partitions, where there are several; of the others in a
- * ninth trainers derive their lanes. Which ones is such that seeds that found something keep their
- * worlds (unit_seeds in sim.c).
+ * tenth files arrive, and in a ninth trainers derive their lanes. Which ones is such that seeds that
+ * found something keep their worlds (unit_seeds in sim.c).
  */
 static const struct world *
 world_of(const struct world *worlds, uint64_t seed, const struct driver_options *o)
@@ -1043,8 +1191,10 @@ world_of(const struct world *worlds, uint64_t seed, const struct driver_options 
 
 	if (o->derived)
 		return w + 2 * WORLD_KINDS;
-	if (w->lanes > 1 && (o->shared || turn % SHARED_ONE_OF == 1))
+	if (w->lanes > 1 && (o->shared || (turn % SHARED_ONE_OF == 1 && !o->live)))
 		return w + WORLD_KINDS;
+	if (driver_plays_live() && (o->live || turn % LIVE_ONE_OF == 8))
+		return &worlds[WORLD_INBOX_FIRST + seed % WORLD_INBOXES];
 	return turn % DERIVED_ONE_OF == 4 ? w + 2 * WORLD_KINDS : w;
 }
 
@@ -1055,7 +1205,9 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 	struct chance *c;
 
 	r->w = world_of(worlds, seed, o);
-	r->produces = r->w->produces && seed / WORLD_KINDS % PRODUCES_ONE_OF == 0;
+	r->reads = o->readers || seed / WORLD_KINDS / PRODUCES_ONE_OF % READ_ONE_OF == 5 ||
+		   (is_inbox(r) && seed / WORLD_INBOXES % READ_LIVE_ONE_OF == 0);
+	r->produces = is_inbox(r) || (r->w->produces && seed / WORLD_KINDS % PRODUCES_ONE_OF == 0);
 	cluster_restore(
 	    r->produces ? r->w->empty : r->w->filled, r->produces ? r->w->empty_n : r->w->filled_n);
 	memset(world_told(), 0, sizeof(*world_told()));
@@ -1077,8 +1229,13 @@ prepare(struct run *r, const struct world *worlds, uint64_t seed, const struct d
 	}
 	for (size_t i = 0; i < r->w->ranks; i++)
 		r->actor[WORLD_TRAINER_FIRST + i].wanted = true;
-	for (size_t i = 0; r->produces && i < r->w->parts_n; i++)
+	for (size_t i = 0; r->produces && !is_inbox(r) && i < r->w->parts_n; i++)
 		r->actor[WORLD_PRODUCER_FIRST + i].wanted = true;
+	if (is_inbox(r)) {
+		inbox_begin(r->w->log[0].domain[0] != 'x'); /* a text is of no domain by `where` */
+		for (size_t i = 0; i < WORLD_PRODUCERS; i++)
+			r->actor[WORLD_PRODUCER_FIRST + i].wanted = i == 0 || chance_below(4) == 0;
+	}
 	c->actor = -1;
 	chance_trace("seed %" PRIu64 ", world: %s%s%s%s, %" PRId64 " faults", seed, r->w->name,
 	    world_derived(r->w) ? ", derived"
@@ -1120,16 +1277,12 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 	checker_begin(r.w);
 	while (!finished(&r) && !r.refused && out->problem[0] == '\0') {
 		cluster->chance.actor = -1;
-		if (r.gone == NULL)
-			trim(&r);
-		look_at_people(&r);
-		if (r.turns % DISK_TURNS == 0) {
-			look_at_disks(&r);
-			look_at_losses(&r);
-		}
+		look_around(&r);
 		start_all(&r);
 		turn(&r, choose(&r));
-		bad = r.turns % WATCH_TURNS == 0 && r.gone == NULL ? checker_watch(r.w) : NULL;
+		bad = r.turns % WATCH_TURNS == 0 && r.gone == NULL && !is_inbox(&r)
+			  ? checker_watch(r.w)
+			  : NULL;
 		if (bad != NULL)
 			snprintf(out->problem, sizeof(out->problem), "%s", bad);
 		if (++r.turns > TURNS_MAX || cluster->chance.calls_total > CALLS_ALL_MAX)
@@ -1142,10 +1295,14 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 	cluster->chance.actor = -1;
 	if (out->problem[0] == '\0') {
 		chance_wait(SETTLE_MS);
-		bad = r.refused ? checker_check_stopped(r.w) : checker_check(r.w, r.produces);
+		bad = is_inbox(&r) ? checker_check_inbox(r.w)
+		      : r.refused  ? checker_check_stopped(r.w)
+				   : checker_check(r.w, r.produces);
 		if (bad != NULL)
 			snprintf(out->problem, sizeof(out->problem), "%s", bad);
 	}
+	if (is_inbox(&r) && o->trace)
+		checker_trace_arrivals();
 	out->mark = mark();
 	out->calls = cluster->chance.calls_total;
 	out->turns = r.turns;

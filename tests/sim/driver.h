@@ -24,10 +24,14 @@ struct driver_options {
 	bool lost;        /* with faults that destroy what was published, in every seed */
 	bool shared;      /* lanes share partitions, in every seed of a world with several */
 	bool derived;     /* trainers derive their lanes, in every seed */
+	bool live;        /* files arrive while producers run, in every seed */
+	bool readers;     /* somebody reads documents, status and ledger, in every seed */
 	bool stuck;       /* no actor makes a call */
 	unsigned turn_s;  /* that a turn may take; 0: two minutes, while it needs milliseconds */
 };
 
+/* Whether this build can play worlds in which files arrive. */
+bool driver_plays_live(void);
 /* Plays one seed in the worlds. */
 void driver_play(const struct world *worlds, uint64_t seed, const struct driver_options *o,
     struct driver_result *out);

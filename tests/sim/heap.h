@@ -23,7 +23,7 @@
 #endif
 #endif
 
-enum { HEAPS_MAX = 12, HEAP_LIBRARY = -1 };
+enum { HEAPS_MAX = 16, HEAP_LIBRARY = -1 };
 
 /* Address space for all heaps; ends the program where there is none. */
 void heap_open(void);

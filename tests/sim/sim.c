@@ -7,7 +7,9 @@
  *
  * Faults that destroy what was published are in some seeds, with --lost in all; so are worlds in
  * which lanes share partitions, with --shared all that can, and those of mixes without copies,
- * whose trainers derive their lanes, with --derived all. With --processes every actor is a process,
+ * whose trainers derive their lanes, with --derived all; and those of live inputs, whose files arrive
+ * while producers run, with --live all. In some seeds somebody reads documents, status and ledger,
+ * with --readers in all. With --processes every actor is a process,
  * not a task; the runner's seeds are played both ways, and must be played alike. Ends with the
  * number of faults of each kind. Exit 1 where a seed failed: faults that it does not need are left
  * out one by one, and what is left is printed, with the line that plays it again.
@@ -27,12 +29,16 @@
 #include "tests/sim/driver.h"
 
 enum {
-	WORKERS_MAX = 64,
+	WORKERS_MAX = WORLD_WORKERS_MAX,
 	FAILED_MAX = 16,
 	UNIT_SEEDS = 200,
 	UNIT_BOTH = 24, /* of those, played as processes, too */
 	UNIT_DERIVED = 2 * WORLD_KINDS,
-	SHRUNK_MAX = 4, /* of the seeds that failed */
+	UNIT_LIVE = 12 * WORLD_INBOXES,
+	UNIT_READERS = WORLD_KINDS,
+	UNIT_SWITCHED = UNIT_DERIVED + UNIT_LIVE + UNIT_READERS,
+	UNIT_SWITCHED_BOTH = 12, /* one of so many of these, too, after the derived ones */
+	SHRUNK_MAX = 4,          /* of the seeds that failed */
 	SHRINK_ROUNDS = 3,
 	SHRINK_TURN_S = 5,
 	DRAWN_MAX = 64, /* faults that a mask can leave out */
@@ -41,7 +47,7 @@ enum {
 /* Seeds that once found something, beside the first ones; some with --lost, --shared, --derived. */
 static const struct {
 	uint64_t seed;
-	bool lost, shared, derived;
+	bool lost, shared, derived, live, readers;
 } unit_seeds[] = {
     {.seed = 3904}, {.seed = 32332}, /* a domain log lost its tail as the mix ended */
     {.seed = 660981},                /* all of a ledger was lost, and a lane's marker */
@@ -62,6 +68,9 @@ static const struct {
     {.seed = 1517, .shared = true},  /* a trainer took one for its lane, */
     {.seed = 11944, .shared = true}, /* and as a mixer looked at the ends of lanes */
     {.seed = 146180}, /* a partition went offline behind an end that it had told too low */
+    {.seed = 81, .live = true},  /* a producer that was stopped published from a void order */
+    {.seed = 421, .live = true}, /* a take-over that came late voided what was published */
+    {.seed = 45, .live = true},  /* a closed partition without an order was read by names */
     {.seed = 115,
 	.derived =
 	    true}, /* a follower did not have the ledger's first record yet, which was read */
@@ -69,10 +78,10 @@ static const struct {
 
 struct options {
 	uint64_t seeds, first, one, without;
-	uint64_t both; /* so many of the first are played both ways */
-	size_t more_n; /* of unit_seeds, and then */
-	size_t derived_n;
-	bool single, processes, lost, shared, derived;
+	uint64_t both;     /* so many of the first are played both ways */
+	size_t more_n;     /* of unit_seeds, and then */
+	size_t switched_n; /* then those of UNIT_SWITCHED */
+	bool single, processes, lost, shared, derived, live, readers;
 	unsigned workers;
 };
 
@@ -81,7 +90,8 @@ struct tally {
 	uint64_t played, calls, runs, turns;
 	uint64_t fault[CHANCE_FAULTS];
 	uint64_t failed_n, failed[FAILED_MAX];
-	uint64_t seed; /* being played */
+	unsigned number; /* of the worker */
+	uint64_t seed;   /* being played */
 	bool over;
 };
 
@@ -96,9 +106,9 @@ static struct world worlds[WORLDS];
 static int
 usage(void)
 {
-	fprintf(stderr, "usage: sim [--processes] [--lost] [--shared] [--derived] [--seeds N] "
-			"[--first S] [--workers W] "
-			"[--both N] | --seed S [--without MASK]\n");
+	fprintf(stderr, "usage: sim [--processes] [--lost] [--shared] [--derived] [--live] "
+			"[--readers] [--seeds N] [--first S] [--workers W] [--both N] | --seed S "
+			"[--without MASK]\n");
 	return 2;
 }
 
@@ -112,6 +122,10 @@ flag(struct options *o, const char *name)
 		return &o->lost;
 	if (strcmp(name, "--derived") == 0)
 		return &o->derived;
+	if (strcmp(name, "--live") == 0)
+		return &o->live;
+	if (strcmp(name, "--readers") == 0)
+		return &o->readers;
 	return strcmp(name, "--shared") == 0 ? &o->shared : NULL;
 }
 
@@ -235,16 +249,24 @@ pick(const struct options *o, uint64_t i, struct driver_options *d)
 	d->lost = o->lost;
 	d->shared = o->shared;
 	d->derived = o->derived;
+	d->live = o->live;
+	d->readers = o->readers;
 	if (i < o->seeds)
 		return o->first + i;
 	i -= o->seeds;
 	if (i >= o->more_n) {
-		d->derived = true;
-		return i - o->more_n;
+		i -= o->more_n;
+		d->lost = d->shared = false;
+		d->derived = i < UNIT_DERIVED;
+		d->live = !d->derived && i < UNIT_DERIVED + UNIT_LIVE;
+		d->readers = !d->derived && !d->live;
+		return i - (d->derived ? 0 : d->live ? UNIT_DERIVED : UNIT_DERIVED + UNIT_LIVE);
 	}
 	d->lost = unit_seeds[i].lost;
 	d->shared = unit_seeds[i].shared;
 	d->derived = unit_seeds[i].derived;
+	d->live = unit_seeds[i].live;
+	d->readers = unit_seeds[i].readers;
 	return unit_seeds[i].seed;
 }
 
@@ -255,13 +277,15 @@ work(const struct options *o, struct work *w, struct tally *t)
 	uint64_t i;
 
 	own_cluster();
-	while ((i = w->next++) < o->seeds + o->more_n + o->derived_n) {
+	world_enter(t->number);
+	while ((i = w->next++) < o->seeds + o->more_n + o->switched_n) {
 		struct driver_result r;
 
 		t->seed = pick(o, i, &d);
 		driver_play(worlds, t->seed, &d, &r);
 		count(t, &r);
-		if (i < o->both)
+		if (i < o->both || (o->switched_n > 0 && i >= o->seeds + o->more_n + UNIT_DERIVED &&
+				       i % UNIT_SWITCHED_BOTH == 0))
 			play_again(t, &d, &r);
 	}
 	t->over = true;
@@ -296,10 +320,13 @@ play_one(const struct options *of, uint64_t seed, uint64_t without)
 	    .lost = of->lost,
 	    .shared = of->shared,
 	    .derived = of->derived,
+	    .live = of->live,
+	    .readers = of->readers,
 	    .without = without};
 	struct driver_result r;
 
 	own_cluster();
+	world_enter(WORKERS_MAX);
 	driver_play(worlds, seed, &o, &r);
 	printf("seed %" PRIu64 ": %s\n", seed, r.problem[0] == '\0' ? "all is well" : r.problem);
 	return r.problem[0] != '\0';
@@ -325,10 +352,13 @@ fails(const struct options *of, uint64_t seed, uint64_t without, uint64_t *drawn
 		struct driver_options o = {.lost = of->lost,
 		    .shared = of->shared,
 		    .derived = of->derived,
+		    .live = of->live,
+		    .readers = of->readers,
 		    .without = without,
 		    .turn_s = SHRINK_TURN_S};
 
 		own_cluster();
+		world_enter(WORKERS_MAX);
 		driver_play(worlds, seed, &o, r);
 		_exit(r->problem[0] != '\0');
 	}
@@ -371,9 +401,10 @@ print_failed(const struct options *o, const struct tally *t)
 		uint64_t without = shrink(o, t->failed[i]);
 
 		printf("play it again, with as few faults: make sim SEED=%" PRIu64
-		       " WITHOUT=0x%" PRIx64 "%s%s%s\n",
+		       " WITHOUT=0x%" PRIx64 "%s%s%s%s%s\n",
 		    t->failed[i], without, o->lost ? " LOST=1" : "", o->shared ? " SHARED=1" : "",
-		    o->derived ? " DERIVED=1" : "");
+		    o->derived ? " DERIVED=1" : "", o->live ? " LIVE=1" : "",
+		    o->readers ? " READERS=1" : "");
 		first = i == 0 ? without : first;
 	}
 	fflush(stdout);
@@ -422,6 +453,7 @@ start_worker(const struct options *o, struct work *w, unsigned i, pid_t *pid)
 	if (pid[i] != 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL); /* nobody would wait for it */
+	w->tally[i].number = i;
 	work(o, w, &w->tally[i]);
 	exit(0);
 }
@@ -476,7 +508,12 @@ main(int argc, char **argv)
 	if (argc == 1) {
 		o.both = UNIT_BOTH;
 		o.more_n = sizeof(unit_seeds) / sizeof(unit_seeds[0]);
-		o.derived_n = UNIT_DERIVED;
+		o.switched_n = UNIT_SWITCHED;
+	}
+	if (o.live && !driver_plays_live()) {
+		fprintf(stderr, "sim: --live: actors are processes in this build, and these worlds "
+				"need tasks: use another build\n");
+		return 2;
 	}
 	hush();
 	world_open_all(worlds);

@@ -10,6 +10,7 @@
 #include "common/record/control.h"
 #include "common/record/ledger.h"
 #include "common/record/schema.h"
+#include "tests/sim/inbox.h"
 #include "tests/sim/world_kinds.h"
 
 enum {
@@ -162,6 +163,25 @@ make_ordering(const char *folder, const struct world_kind *k)
 	    k->producing == NULL ? k->domains : k->producing, EVERYTHING);
 
 	return read_config(folder, text, n);
+}
+
+/* By a name that is relative: each worker's files arrive in a folder of its own. */
+static struct config *
+make_inbox(const char *folder, const char *domains)
+{
+	char text[TEXT_MAX];
+	struct config *c;
+	int n = snprintf(text, sizeof(text),
+	    "corpus: c\n"
+	    "tokenizer: {file: %s/bytes.tiktoken, pattern: gpt2, eos: \"~\"}\n"
+	    "sequence_length: 8\n"
+	    "domains:\n%s",
+	    folder, domains);
+
+	c = read_config(folder, text, n);
+	free(c->path);
+	c->path = strdup("run.yml");
+	return c;
 }
 
 /* ---- topics and logs ---- */
@@ -673,6 +693,22 @@ open_world(struct world *w, const struct world_kind *k, uint32_t partitions,
 	run_unfaulted(w, copied);
 }
 
+/* Files arrive: there is no mix, and what will be in the logs is not known before. */
+static void
+open_inbox(struct world *w, const struct world_inbox *k, const char *where)
+{
+	w->name = k->name;
+	w->lanes = w->partitions = 1;
+	w->config = make_inbox(where, k->domains);
+	w->producing = make_inbox(where, k->domains);
+	w->closing = make_inbox(where, k->closing);
+	w->produces = true;
+	make_parts(w);
+	cluster->world = cluster_allocate(sizeof(struct world_told));
+	make_topics(w->producing);
+	w->empty = cluster_save(&w->empty_n);
+}
+
 static const char *const files[] = {"run.yml", "bytes.tiktoken", "a.jsonl", "b.1.jsonl",
     "b.2.jsonl", "d.jsonl", "e.jsonl", "l.1.jsonl", "l.2.jsonl", "w.jsonl"};
 static char folder[] = P_tmpdir "/riffle-sim-XXXXXX";
@@ -686,6 +722,7 @@ world_close_all(struct world *w)
 		config_close(w[i].config);
 		config_close(w[i].accepted);
 		config_close(w[i].producing);
+		config_close(w[i].closing);
 		free(w[i].text);
 	}
 	tokenizer_close(w[0].tokenizer);
@@ -693,6 +730,7 @@ world_close_all(struct world *w)
 		snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
 		unlink(path);
 	}
+	inbox_remove_all(folder, WORLD_WORKERS_MAX + 1);
 	rmdir(folder);
 }
 
@@ -703,6 +741,12 @@ partitions_of(const struct world_kind *k, size_t i)
 	if (i < WORLD_KINDS)
 		return k->lanes;
 	return i >= 2 * WORLD_KINDS ? 0 : 1 + (uint32_t)(i % (k->lanes - 1));
+}
+
+void
+world_enter(unsigned worker)
+{
+	inbox_enter(folder, worker);
 }
 
 void
@@ -731,7 +775,7 @@ world_open_all(struct world *w)
 		give_up("the vocabulary", &f);
 	cluster_open(0);
 	nothing = cluster_save(&n);
-	for (size_t i = 0; i < WORLDS; i++) {
+	for (size_t i = 0; i < WORLD_INBOX_FIRST; i++) {
 		const struct world_kind *k = &world_kinds[i % WORLD_KINDS];
 
 		if (i / WORLD_KINDS == 1 && k->lanes == 1)
@@ -739,6 +783,10 @@ world_open_all(struct world *w)
 		w[i].tokenizer = tokenizer;
 		cluster_restore(nothing, n);
 		open_world(&w[i], k, partitions_of(k, i), &w[i % WORLD_KINDS], folder);
+	}
+	for (size_t i = 0; i < WORLD_INBOXES; i++) {
+		cluster_restore(nothing, n);
+		open_inbox(&w[WORLD_INBOX_FIRST + i], &world_inboxes[i], folder);
 	}
 	free(nothing);
 }

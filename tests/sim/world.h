@@ -8,6 +8,9 @@
  * topic: each lane's partition holds what trainers were given, the step as the offset. All that is
  * asked of what was published elsewhere is asked of what was given there.
  *
+ * Of live inputs there are worlds without a mix: files arrive while producers run (inbox.h), and the
+ * checker demands every document once, in the order that the log of arrivals defines.
+ *
  * Made once, before workers are forked, and constant from then on.
  */
 #ifndef TESTS_SIM_WORLD_H
@@ -22,7 +25,11 @@
 
 enum {
 	WORLD_KINDS = 27,
-	WORLDS = 3 * WORLD_KINDS, /* own partitions, shared ones, no batch topic */
+	WORLD_INBOXES = 4, /* worlds of live inputs, */
+	WORLD_INBOX_FIRST =
+	    3 * WORLD_KINDS, /* behind own partitions, shared ones, no batch topic */
+	WORLDS = WORLD_INBOX_FIRST + WORLD_INBOXES,
+	WORLD_WORKERS_MAX = 64,
 	WORLD_LANES_MAX = 4,
 	WORLD_STEPS_MAX = 512,
 	WORLD_DOMAINS_MAX = 5,
@@ -39,7 +46,9 @@ enum {
 	WORLD_TRAINER_FIRST = WORLD_MIXERS,
 	WORLD_PRODUCER_FIRST = WORLD_TRAINER_FIRST + WORLD_TRAINERS,
 	WORLD_REPAIR = WORLD_PRODUCER_FIRST + WORLD_PRODUCERS,
-	WORLD_ACTORS = WORLD_REPAIR + 1,
+	WORLD_READER_FIRST = WORLD_REPAIR + 1,
+	WORLD_READERS = 3, /* of documents, of the status, of the ledger */
+	WORLD_ACTORS = WORLD_READER_FIRST + WORLD_READERS,
 };
 
 struct world_bytes {
@@ -88,6 +97,7 @@ struct world {
 	struct config
 	    *accepted; /* of those that are started behind a change; NULL: there is none */
 	struct config *producing; /* of the producers */
+	struct config *closing;   /* the same with `live: false`; NULL: no files arrive */
 	struct tokenizer *tokenizer;
 	void *empty, *filled; /* images: without any record, and with the domain logs */
 	size_t empty_n, filled_n;
@@ -149,6 +159,8 @@ struct world_told {
 	bool reset[WORLD_TRAINERS]; /* its position was known, and it began at 0 */
 	bool twice;                 /* one has said that another trains its rank, too */
 	char given[256];            /* what is wrong with what a trainer was given; "": nothing */
+	uint64_t process[WORLD_ACTORS]; /* its number; 0: the actor does not live */
+	bool closed, seals;             /* live inputs are closed: by --seal, or by `live: false` */
 };
 
 /*
@@ -158,6 +170,8 @@ struct world_told {
  */
 void world_open_all(struct world *w);
 void world_close_all(struct world *w); /* removes the input files */
+/* Works from here on in the folder of a worker, 0 to WORLD_WORKERS_MAX. */
+void world_enter(unsigned worker);
 struct world_told *world_told(void);
 
 /* actors.c: the product at work. Each returns when its work is done or has failed. */
@@ -166,6 +180,10 @@ void actor_train(const struct world *w, size_t actor);
 void actor_produce(const struct world *w, size_t actor);
 void actor_repair(const struct world *w, size_t actor);
 void actor_run(const struct world *w, size_t actor);
+/* Tells how an actor's run ended. */
+void actor_tell(size_t actor, enum fail_code code, const struct failure *f);
+/* readers.c: whoever only looks. It fails with FAIL_DATA where it is told less than there was. */
+void actor_read(const struct world *w, size_t actor);
 
 /* Trainers derive their lanes. */
 bool world_derived(const struct world *w);
@@ -216,6 +234,12 @@ void checker_given(uint32_t lane, uint64_t step, const void *bytes, size_t n);
 void checker_ended(uint64_t steps);
 /* Whether the last record of a partition is its End. */
 bool checker_sealed(const struct world_log *l);
+/* checker_inbox.c: the domain logs of a world in which files have arrived. */
+const char *checker_check_inbox(const struct world *w);
+/* Whether an order of some of its files is in the log of arrivals. */
+bool checker_ordered(const struct world *w);
+/* Says in the trace what the log of arrivals holds. */
+void checker_trace_arrivals(void);
 /* checker_free.c: steps and ledger of a world whose draws rest on when things happen. */
 const char *checker_check_free(const struct world *w);
 /* The lowest step that trainers may want: they have committed it, and no late commit is lower. */

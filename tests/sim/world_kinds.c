@@ -268,3 +268,19 @@ const struct world_kind world_kinds[WORLD_KINDS] = {
 		"    - {name: small, start_step: 5, global_batch: 2}\n",
 	.lends = true},
 };
+
+#define LIVE         ", live: true}\n"
+#define CLOSED       "}\n"
+#define ALL(end)     "  n: {train: [\"in/*.jsonl\", \"in/*.txt\"]" end
+#define SPREAD(end)  "  n: {train: [\"in/*.jsonl\", \"in/*.txt\"], partitions: 2" end
+#define SOME(x, end) "  " x ": {train: [\"in/*.jsonl\"], where: {field: from, equals: " x "}" end
+#define LINES(end)   "  n: {train: [\"in/*.jsonl\"]" end
+#define TEXTS(end)   "  o: {train: [\"in/*.txt\"]" end
+
+const struct world_inbox world_inboxes[WORLD_INBOXES] = {
+    {"files arrive", ALL(LIVE), ALL(CLOSED)},
+    {"files arrive, partitions", SPREAD(LIVE), SPREAD(CLOSED)},
+    {"files arrive, one input dealt out", SOME("x", LIVE) SOME("y", LIVE),
+	SOME("x", CLOSED) SOME("y", CLOSED)},
+    {"files arrive, two inputs", LINES(LIVE) TEXTS(LIVE), LINES(CLOSED) TEXTS(CLOSED)},
+};

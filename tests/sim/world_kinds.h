@@ -26,4 +26,11 @@ struct world_kind {
 
 extern const struct world_kind world_kinds[WORLD_KINDS];
 
+/* Inputs whose files arrive: the domains while they are live, and when they are closed. */
+struct world_inbox {
+	const char *name, *domains, *closing;
+};
+
+extern const struct world_inbox world_inboxes[WORLD_INBOXES];
+
 #endif

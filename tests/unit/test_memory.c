@@ -48,6 +48,7 @@ write_files(void **state)
 	folder_make("data/math");
 	folder_text("data/code/a.jsonl", "{}\n");
 	folder_text("data/math/b.txt", "b\n");
+	folder_text("data/math/c.md", "c\n");
 	folder_text("weights.json",
 	    "{\"web\": 3, \"chat\": 1, \"wiki\": 1, \"blog\": 1, \"code\": 2, \"math\": 0.5}");
 	folder_text("run.yml", whole_file);

@@ -2,7 +2,8 @@
 
 **Where a training begins.** A checkpoint of the framework wins. Without one the model is new and has trained nothing, so the
 data begin at step 0, or at the `step` that is given, whatever the run has committed: a training that was killed before its
-first checkpoint begins where it began, and the steps that it had committed are read again, with a warning.
+first checkpoint begins where it began, and the steps that it had committed are read again, with a warning. `resume` chooses:
+"start" is the same without the warning, "error" an error, "commits" begins where the run has committed.
 
 **Who commits.** Tensor, pipeline and context parallel peers read the same lanes. One of them commits and reports, the one
 whose `commits` is true; the others only note what was trained.
@@ -22,20 +23,22 @@ from ..torch import Dataset
 __all__ = ["RankDataset", "is_first_of_peers", "refuse"]
 
 GROUP = ("rank", "world", "micro_batch", "fields")  # what every framework knows itself
-ALL = GROUP + ("step", "skip_to", "mask_boundaries", "cu_seqlens", "padding_side", "uneven")  # and some
+ALL = GROUP + ("step", "skip_to", "mask_boundaries", "cu_seqlens", "padding_side", "uneven", "resume")  # and some
 
 
 class RankDataset(Dataset):
     """A :class:`riffle.torch.Dataset` with these rules; `options` are its own.
 
-    step: where a training without a checkpoint begins. skip_to: steps below it are passed over, also where a checkpoint says
+    step: where a training without a checkpoint begins. resume: as above; without it a training begins as with "start", and
+    warns if the run has commits. skip_to: steps below it are passed over, also where a checkpoint says
     an earlier one: the `resume` of a :class:`riffle.Spike`, with the checkpoint of the framework that it names. Later
     checkpoints are beyond it, so that it may stay. commits: of the processes that read the same lanes, this one commits.
     """
 
     def __init__(self, mix: str, bootstrap: Optional[str] = None, *, step: Optional[int] = None, skip_to: int = 0,
-                 commits: bool = True, **options: Any):
-        super().__init__(mix, bootstrap, step=max(step or 0, skip_to), **options)
+                 commits: bool = True, resume: Optional[str] = None, **options: Any):
+        begins = step is not None or skip_to > 0 or resume not in ("commits", "start")
+        super().__init__(mix, bootstrap, step=max(step or 0, skip_to) if begins else None, resume=resume, **options)
         self.commits, self.skip_to = commits, skip_to
         self._sums: Dict[str, Any] = {}
 
@@ -49,9 +52,9 @@ class RankDataset(Dataset):
             super()._warn_of_commits(begin)
 
     def _again(self, begin: int, committed: int) -> str:
-        return (f"run {self.run} of mix {self.mix} has committed all steps below {committed}, and the framework has loaded no "
-                f"checkpoint: a new model begins at step {begin}, and reads them again. To continue, load the checkpoint; for "
-                f"another training name another run, or set this one back: riffle runs --reset {self.run} --to {begin}")
+        return (f"READ-AGAIN run {self.run} of mix {self.mix} has committed all steps below {committed}, and the framework has "
+                f"loaded no checkpoint: a new model begins at step {begin}, and reads them again. To continue, load the "
+                f"checkpoint; for another training name another run, or set this one back: riffle runs --reset {self.run} --to {begin}")
 
     # ---- losses by domain ----
 

@@ -19,7 +19,7 @@ import grain
 import numpy as np
 
 from ..errors import UsageError
-from ..progress import Losses, state_of, step_of_state
+from ..progress import Losses
 from ..sequences import Sequences
 from ..step import Step
 
@@ -101,9 +101,7 @@ class StepIterator(grain.DatasetIterator):
         return found
 
     def get_state(self) -> Dict[str, Any]:
-        s = self._dataset.sequences
-        return state_of(s.mix, s.run, self._next)
+        return self._dataset.sequences.state_dict(step=self._next)
 
     def set_state(self, state: Dict[str, Any]) -> None:
-        s = self._dataset.sequences
-        self._next = step_of_state(state, s.mix, s.run)
+        self._next = self._dataset.sequences._checkpoints.step_of(state)

@@ -72,7 +72,7 @@ class DataModule(pl.LightningDataModule):
 
     def train_dataloader(self) -> DataLoader:
         if self.trainer.max_steps > 0:  # Lightning fetches one ahead
-            self.dataset.until = self.dataset.state_dict()["step"] + self.trainer.max_steps - self.trainer.global_step
+            self.dataset.until = self.dataset._step_of_state() + self.trainer.max_steps - self.trainer.global_step
         return DataLoader(self.dataset, batch_size=None, num_workers=self.num_workers)
 
     def teardown(self, stage: str) -> None:

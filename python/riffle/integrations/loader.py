@@ -110,7 +110,7 @@ class RankLoader:
     # ---- state ----
 
     def state_dict(self, *unused: Any) -> Dict[str, Any]:
-        """{"mix", "run", "step"}: the step that comes next, at any number of ranks, whatever a trainer says beside it."""
+        """The step that comes next, and what tells its mix from others, at any number of ranks, whatever a trainer says."""
         return self.dataset.state_dict(step=self.dataset._places.given)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

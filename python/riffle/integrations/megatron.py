@@ -96,7 +96,7 @@ class TrainIterator:
             raise UsageError(f"consumed_train_samples {consumed} is no whole number of steps of {self.global_batch} sequences: the "
                              "checkpoint was written with another --global-batch-size")
         if consumed > 0 or self._next > 0:
-            self.dataset.load_state_dict(self.dataset.state_dict(step=consumed // self.global_batch))
+            self.dataset._go_to(consumed // self.global_batch)
         self._next = consumed // self.global_batch
 
     def __iter__(self) -> "TrainIterator":

@@ -62,7 +62,7 @@ class DataLoader:
             commits=self._pp_rank == self._output and rank(context.tp_pg) == 0 and cp == 0, **options)
         begin = trainer.metadata.last_train_step
         if begin > 0:
-            self.mix_dataset.load_state_dict(self.mix_dataset.state_dict(step=begin))
+            self.mix_dataset._go_to(begin)
         self._given = 0  # micro-batches of the step
         self._counted = True  # the tokens of the step that was given whole
         self._tokens = np.zeros(_DOMAINS)  # of the step, by domain

@@ -97,8 +97,9 @@ class DataLoader(DataLoaderBase):
             raise OLMoConfigurationError(
                 "riffle: the checkpoint is of another data loader. To continue from its weights alone, load it with "
                 "load_trainer_state=False")
-        self.loader.load_state_dict({name: state_dict[name] for name in ("mix", "run", "step")})
-        self.batches_processed, self._epoch = state_dict["batches_processed"], state_dict["epoch"]
+        own = {name: state_dict[name] for name in ("batches_processed", "epoch")}
+        self.loader.load_state_dict({name: value for name, value in state_dict.items() if name not in own})
+        self.batches_processed, self._epoch = own["batches_processed"], own["epoch"]
 
 
 def _shape_of(mix: str, bootstrap: Optional[str], options: Mapping[str, Any]) -> Extent:

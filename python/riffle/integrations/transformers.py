@@ -151,7 +151,7 @@ class RiffleCallback(TrainerCallback, ExportableState):
         dataset = self._trainer.riffle
         if saved and global_step > 0:
             dataset.load_state_dict(saved)
-        self._first = dataset.state_dict()["step"] - global_step
+        self._first = dataset._step_of_state() - global_step
         dataset.until = self._first + self._trainer.args.max_steps  # a worker reads ahead
 
     # ---- a micro-batch ----

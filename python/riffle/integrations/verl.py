@@ -128,7 +128,7 @@ class RLDataset(_Items):
     def on_batch_end(self, batch: Any) -> None:
         """All steps below the furthest prompt of an update are trained, that of the prompt, too, where it is its last."""
         indexes = [int(index) for index in batch.non_tensor_batch["index"]]
-        whole, trained = (max(indexes) + 1) // self.batch, self.state_dict()["step"]
+        whole, trained = (max(indexes) + 1) // self.batch, self._places.known
         if min(indexes) == 0 and trained > 1:
             raise UsageError(f"verl begins again at the first prompt of mix {self.mix}, of which {trained} steps are trained: a mix "
                              "has no epochs. Set trainer.total_epochs=1, and data.riffle.steps to all that is wanted")

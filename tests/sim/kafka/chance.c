@@ -154,13 +154,17 @@ crash(const char *function)
 		chance_exit(EXIT_CRASHED);
 }
 
-/* Heartbeats of the process that runs. */
+/* Heartbeats of the process that runs. One whose session is over joins again, as another member. */
 static void
 beat(void)
 {
-	for (struct cluster_member *m = cluster->members; m != NULL; m = m->next)
-		if (m->process == cluster->chance.process)
-			m->seen_ms = cluster->now_ms;
+	for (struct cluster_member *m = cluster->members; m != NULL; m = m->next) {
+		if (m->process != cluster->chance.process)
+			continue;
+		if (!m->left && cluster->now_ms - m->seen_ms > m->session_ms)
+			m->id = ++cluster->member_ids;
+		m->seen_ms = cluster->now_ms;
+	}
 }
 
 void
@@ -225,6 +229,14 @@ clock_pause_ms(int64_t ms)
 {
 	chance_call("clock_pause_ms", "");
 	chance_wait(ms);
+}
+
+/* Only people read it; with the clock it would bring the clock's file along. */
+const char *
+clock_span(char out[static CLOCK_SPAN_BYTES], int64_t ms)
+{
+	snprintf(out, CLOCK_SPAN_BYTES, "%" PRId64 " ms", ms);
+	return out;
 }
 
 ssize_t

@@ -149,6 +149,18 @@ void client_unheard(rd_kafka_t *rk, enum client_api key);
 
 /* client_group.c */
 void client_leave(rd_kafka_t *rk);
+/* Whether the group counts it now; and whether no other member comes before it. */
+bool client_member_is_there(const struct cluster_member *m);
+bool client_member_is_first(const struct cluster_member *m);
+
+/* client_members.c: NULL is accepted. */
+void client_group_free(rd_kafka_ConsumerGroupDescription_t *g);
+
+/* client_admin.c: begins a request; false: its answer, which says so, is that there is none. */
+bool client_admin_asked(const char *function, const char *what,
+    const rd_kafka_AdminOptions_t *options, rd_kafka_event_type_t type, rd_kafka_queue_t *q);
+/* Gives the answer, at once. */
+void client_admin_answer(rd_kafka_queue_t *q, rd_kafka_event_t *e);
 
 /* client_queue.c */
 rd_kafka_event_t *client_event(rd_kafka_event_type_t type, rd_kafka_resp_err_t err);
@@ -180,6 +192,7 @@ struct rd_kafka_op_s {
 	size_t resources_n;
 	rd_kafka_ConsumerGroupListing_t **listing;
 	size_t listings_n;
+	rd_kafka_ConsumerGroupDescription_t *group;
 };
 
 #endif

@@ -120,12 +120,12 @@ rd_kafka_event_destroy(rd_kafka_event_t *e)
 	for (size_t i = 0; i < e->listings_n; i++)
 		free(e->listing[i]);
 	free(e->listing);
+	client_group_free(e->group);
 	free(e);
 }
 
-/* Begins a request. False: its answer, which says so, is that there is none. */
-static bool
-admin_asked(const char *function, const char *what, const rd_kafka_AdminOptions_t *options,
+bool
+client_admin_asked(const char *function, const char *what, const rd_kafka_AdminOptions_t *options,
     rd_kafka_event_type_t type, rd_kafka_queue_t *q)
 {
 	int64_t ms = options == NULL ? 60000 : options->timeout_ms;
@@ -137,9 +137,8 @@ admin_asked(const char *function, const char *what, const rd_kafka_AdminOptions_
 	return false;
 }
 
-/* Gives the answer, at once. */
-static void
-admin_answer(rd_kafka_queue_t *q, rd_kafka_event_t *e)
+void
+client_admin_answer(rd_kafka_queue_t *q, rd_kafka_event_t *e)
 {
 	client_event_put(q, e, cluster->now_ms);
 }
@@ -191,7 +190,8 @@ rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_records,
 
 	(void)rk;
 	(void)del_record_cnt; /* 1: librdkafka takes no more */
-	if (!admin_asked("DeleteRecords", "", options, RD_KAFKA_EVENT_DELETERECORDS_RESULT, rkqu))
+	if (!client_admin_asked(
+		"DeleteRecords", "", options, RD_KAFKA_EVENT_DELETERECORDS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_DELETERECORDS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->list = rd_kafka_topic_partition_list_copy(del_records[0]->list);
@@ -201,7 +201,7 @@ rd_kafka_DeleteRecords(rd_kafka_t *rk, rd_kafka_DeleteRecords_t **del_records,
 	}
 	if (unknown == e->list->cnt) /* no leader to ask */
 		e->err = RD_KAFKA_RESP_ERR__NOENT;
-	admin_answer(rkqu, e);
+	client_admin_answer(rkqu, e);
 }
 
 const rd_kafka_DeleteRecords_result_t *
@@ -234,7 +234,7 @@ rd_kafka_ListConsumerGroups(
 	rd_kafka_event_t *e;
 
 	(void)rk;
-	if (!admin_asked(
+	if (!client_admin_asked(
 		"ListConsumerGroups", "", options, RD_KAFKA_EVENT_LISTCONSUMERGROUPS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_LISTCONSUMERGROUPS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -248,7 +248,7 @@ rd_kafka_ListConsumerGroups(
 		snprintf(l->group, sizeof(l->group), "%s", cluster->commit[i].group);
 		e->listing[e->listings_n++] = l;
 	}
-	admin_answer(rkqu, e);
+	client_admin_answer(rkqu, e);
 }
 
 const rd_kafka_ListConsumerGroups_result_t *
@@ -309,14 +309,14 @@ rd_kafka_DeleteConsumerGroupOffsets(rd_kafka_t *rk,
 
 	(void)rk;
 	(void)del_grpoffsets_cnt; /* 1: librdkafka takes no more */
-	if (!admin_asked("DeleteConsumerGroupOffsets", "", options,
+	if (!client_admin_asked("DeleteConsumerGroupOffsets", "", options,
 		RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT, rkqu))
 		return;
 	for (int i = 0; i < list->cnt; i++)
 		cluster_commit_forget(
 		    del_grpoffsets[0]->group, list->elems[i].topic, list->elems[i].partition);
-	admin_answer(rkqu, client_event(RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT,
-			       RD_KAFKA_RESP_ERR_NO_ERROR));
+	client_admin_answer(rkqu, client_event(RD_KAFKA_EVENT_DELETECONSUMERGROUPOFFSETS_RESULT,
+				      RD_KAFKA_RESP_ERR_NO_ERROR));
 }
 
 /* ---- topics ---- */
@@ -432,13 +432,14 @@ rd_kafka_CreateTopics(rd_kafka_t *rk, rd_kafka_NewTopic_t **new_topics, size_t n
 	rd_kafka_event_t *e;
 
 	(void)rk;
-	if (!admin_asked("CreateTopics", "", options, RD_KAFKA_EVENT_CREATETOPICS_RESULT, rkqu))
+	if (!client_admin_asked(
+		"CreateTopics", "", options, RD_KAFKA_EVENT_CREATETOPICS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_CREATETOPICS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->topic = admin_make(new_topic_cnt, sizeof(*e->topic));
 	for (size_t i = 0; i < new_topic_cnt; i++)
 		e->topic[e->topics_n++] = result(new_topics[i]->name, create(new_topics[i]));
-	admin_answer(rkqu, e);
+	client_admin_answer(rkqu, e);
 }
 
 const rd_kafka_CreateTopics_result_t *
@@ -485,7 +486,8 @@ rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, size_
 	rd_kafka_event_t *e;
 
 	(void)rk;
-	if (!admin_asked("DeleteTopics", "", options, RD_KAFKA_EVENT_DELETETOPICS_RESULT, rkqu))
+	if (!client_admin_asked(
+		"DeleteTopics", "", options, RD_KAFKA_EVENT_DELETETOPICS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_DELETETOPICS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->topic = admin_make(del_topic_cnt, sizeof(*e->topic));
@@ -498,7 +500,7 @@ rd_kafka_DeleteTopics(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **del_topics, size_
 		if (t != NULL)
 			cluster_delete_topic(t);
 	}
-	admin_answer(rkqu, e);
+	client_admin_answer(rkqu, e);
 }
 
 const rd_kafka_DeleteTopics_result_t *
@@ -551,14 +553,14 @@ rd_kafka_CreatePartitions(rd_kafka_t *rk, rd_kafka_NewPartitions_t **new_parts,
 	rd_kafka_event_t *e;
 
 	(void)rk;
-	if (!admin_asked(
+	if (!client_admin_asked(
 		"CreatePartitions", "", options, RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_CREATEPARTITIONS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
 	e->topic = admin_make(new_parts_cnt, sizeof(*e->topic));
 	for (size_t i = 0; i < new_parts_cnt; i++)
 		e->topic[e->topics_n++] = result(new_parts[i]->topic, add_partitions(new_parts[i]));
-	admin_answer(rkqu, e);
+	client_admin_answer(rkqu, e);
 }
 
 const rd_kafka_CreatePartitions_result_t *
@@ -651,7 +653,7 @@ rd_kafka_DescribeConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, si
 	rd_kafka_event_t *e;
 
 	(void)rk;
-	if (!admin_asked(
+	if (!client_admin_asked(
 		"DescribeConfigs", "", options, RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, rkqu))
 		return;
 	e = client_event(RD_KAFKA_EVENT_DESCRIBECONFIGS_RESULT, RD_KAFKA_RESP_ERR_NO_ERROR);
@@ -663,7 +665,7 @@ rd_kafka_DescribeConfigs(rd_kafka_t *rk, rd_kafka_ConfigResource_t **configs, si
 		take_settings(r);
 		e->resource[e->resources_n++] = r;
 	}
-	admin_answer(rkqu, e);
+	client_admin_answer(rkqu, e);
 }
 
 const rd_kafka_DescribeConfigs_result_t *

@@ -26,6 +26,7 @@ rd_kafka_subscribe(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *topics
 	m->seen_ms = cluster->now_ms;
 	m->joined_ms = cluster->now_ms + (int64_t)chance_below(REBALANCE_MS);
 	m->session_ms = client_number(rk, "session.timeout.ms");
+	m->id = ++cluster->member_ids;
 	m->next = cluster->members;
 	cluster->members = m;
 	rk->member = m;
@@ -40,25 +41,24 @@ client_leave(rd_kafka_t *rk)
 	rk->member = NULL;
 }
 
-static bool
-is_there(const struct cluster_member *m)
+bool
+client_member_is_there(const struct cluster_member *m)
 {
 	return !m->left && m->joined_ms <= cluster->now_ms &&
 	       cluster->now_ms - m->seen_ms <= m->session_ms;
 }
 
-/* Whether another member comes before this one. */
-static bool
-is_first(const struct cluster_member *m)
+bool
+client_member_is_first(const struct cluster_member *m)
 {
 	for (const struct cluster_member *o = cluster->members; o != NULL; o = o->next) {
 		int order = strcmp(o->client, m->client);
 
-		if (o != m && strcmp(o->group, m->group) == 0 && is_there(o) &&
+		if (o != m && strcmp(o->group, m->group) == 0 && client_member_is_there(o) &&
 		    (order < 0 || (order == 0 && o->joined_ms < m->joined_ms)))
 			return false;
 	}
-	return is_there(m);
+	return client_member_is_there(m);
 }
 
 rd_kafka_resp_err_t
@@ -66,7 +66,7 @@ rd_kafka_assignment(rd_kafka_t *rk, rd_kafka_topic_partition_list_t **partitions
 {
 	chance_call("assignment", rk->group);
 	*partitions = rd_kafka_topic_partition_list_new(1);
-	if (rk->member != NULL && is_first(rk->member))
+	if (rk->member != NULL && client_member_is_first(rk->member))
 		rd_kafka_topic_partition_list_add(*partitions, rk->member->topic, 0);
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
 }

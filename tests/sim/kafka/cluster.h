@@ -140,6 +140,7 @@ struct cluster_txn {
 struct cluster_member {
 	char group[CLUSTER_NAME_MAX], client[64], topic[CLUSTER_NAME_MAX];
 	uint64_t process;
+	uint64_t id; /* new at each join */
 	int64_t seen_ms, joined_ms, session_ms;
 	bool left;
 	struct cluster_member *next;
@@ -183,6 +184,7 @@ struct cluster {
 	uint64_t commits_written;
 	struct cluster_request *requests; /* on their way, by due_ms */
 	struct cluster_member *members;
+	uint64_t member_ids; /* given so far */
 	int64_t producer_next;
 	void *world; /* the driver's own */
 };

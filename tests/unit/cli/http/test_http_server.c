@@ -16,7 +16,7 @@
 enum {
 	LARGE_BYTES = 8 << 20, /* more than socket buffers take */
 	LARGES = HTTP_ANSWERS_BYTES / LARGE_BYTES,
-	DRIPPING = HTTP_CONNECTIONS + HTTP_SPARE,
+	DRIPPING = HTTP_CONNECTIONS + 16,
 };
 
 static char large[LARGE_BYTES];
@@ -29,11 +29,16 @@ release(void *of)
 
 static atomic_int under_way; /* large answers that were not released */
 
+static char path[64]; /* of the last request, and how many arguments it had */
+static size_t arguments_n;
+
 static void
 head(void *of, void *state, const struct http_request *q, struct http_answer *a)
 {
 	(void)of;
 	*(char *)state = q->path[1];
+	arguments_n = q->arguments_n;
+	snprintf(path, sizeof(path), "%s", q->path);
 	if (strcmp(q->method, "GET") != 0)
 		http_answer_word(a, 405, HTTP_TEXT, "GET only\n");
 }
@@ -49,18 +54,18 @@ resume(void *call)
 static void
 whole(void *of, void *state, struct http_call *call, char **body, size_t n, struct http_answer *a)
 {
-	char *path = state;
+	char *what = state;
 	pthread_t thread;
 
 	(void)of, (void)body, (void)n;
-	if (*path == 'l') {
+	if (*what == 'l') {
 		*a = (struct http_answer){
 		    .status = 200, .type = HTTP_TEXT, .release = release, .of = &under_way};
 		a->part[0].bytes = large;
 		a->part[0].n = sizeof(large);
 		atomic_fetch_add(&under_way, 1);
-	} else if (*path == 'w') {
-		*path = 'o';
+	} else if (*what == 'w') {
+		*what = 'o';
 		http_call_suspend(call);
 		assert_int_equal(pthread_create(&thread, NULL, resume, call), 0);
 		pthread_detach(thread);
@@ -207,6 +212,44 @@ test_a_call_is_answered_when_another_thread_resumes_it(void **unused)
 	http_server_close(s);
 }
 
+static void
+test_any_number_of_arguments_is_answered(void **unused)
+{
+	static const size_t numbers[] = {
+	    0, 1, HTTP_ARGUMENTS_MAX, HTTP_ARGUMENTS_MAX + 1, 400, 2000};
+	static char text[HTTP_HEADERS_BYTES];
+	struct http_server *s = open_server();
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		size_t n = (size_t)snprintf(text, sizeof(text), "GET /ok?"), seen;
+
+		for (size_t j = 0; j < numbers[i]; j++)
+			n += (size_t)snprintf(
+			    text + n, sizeof(text) - n, "%sa=1", j == 0 ? "" : "&");
+		snprintf(text + n, sizeof(text) - n,
+		    " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+		assert_int_equal(status_of(ask(s, text), NULL), 200);
+		seen = numbers[i] > HTTP_ARGUMENTS_MAX ? HTTP_ARGUMENTS_MAX + 1 : numbers[i];
+		assert_int_equal(
+		    arguments_n, seen); /* more than there may be, if there were more */
+	}
+	http_server_close(s);
+}
+
+static void
+test_a_nul_does_not_cut_a_path(void **unused)
+{
+	struct http_server *s = open_server();
+
+	(void)unused;
+	assert_int_equal(status_of(ask(s, GET("%6fk")), NULL), 200);
+	assert_string_equal(path, "/ok");
+	assert_int_equal(status_of(ask(s, GET("ok%00x")), NULL), 200);
+	assert_string_equal(path, "/ok%00x");
+	http_server_close(s);
+}
+
 int
 main(void)
 {
@@ -215,6 +258,8 @@ main(void)
 	    cmocka_unit_test(test_clients_that_drip_keep_nobody_out),
 	    cmocka_unit_test(test_bodies_are_limited_and_not_read_where_they_are_refused),
 	    cmocka_unit_test(test_a_call_is_answered_when_another_thread_resumes_it),
+	    cmocka_unit_test(test_any_number_of_arguments_is_answered),
+	    cmocka_unit_test(test_a_nul_does_not_cut_a_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

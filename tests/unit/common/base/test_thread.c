@@ -1,6 +1,8 @@
 #include "common/base/thread.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include "tests/unit/test.h"
 
@@ -28,11 +30,36 @@ test_a_thread_takes_no_signals_and_its_creator_still_does(void **unused)
 	assert_int_equal(sigismember(&of_caller, SIGINT), 0);
 }
 
+static void
+test_a_probe_leaves_no_thread_behind(void **unused)
+{
+	(void)unused;
+	for (int i = 0; i < 2000; i++)
+		assert_int_equal(thread_probe(8), 0);
+}
+
+static void
+test_a_probe_finds_out_that_there_is_no_room_for_a_thread(void **unused)
+{
+	struct rlimit before, none;
+
+	(void)unused;
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	none = before;
+	none.rlim_cur = 1; /* what is mapped stays, and no stack is added */
+	assert_int_equal(setrlimit(RLIMIT_AS, &none), 0);
+	assert_int_equal(thread_probe(THREAD_PROBE_MAX), EAGAIN);
+	assert_int_equal(setrlimit(RLIMIT_AS, &before), 0);
+	assert_int_equal(thread_probe(THREAD_PROBE_MAX), 0);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_thread_takes_no_signals_and_its_creator_still_does),
+	    cmocka_unit_test(test_a_probe_leaves_no_thread_behind),
+	    cmocka_unit_test(test_a_probe_finds_out_that_there_is_no_room_for_a_thread),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

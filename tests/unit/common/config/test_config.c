@@ -339,7 +339,8 @@ test_a_value_of_the_wrong_shape_is_refused(void **unused)
 		"11: mix.global_batch: has no value (sequences of one step, B, over all ranks)"},
 	    {6, "    exec: ''",
 		"6: domains.web.exec: is empty (instead of `train`: a shell command that prints "
-		"JSONL, the same each time, run in the folder of this file)"},
+		"JSONL, the same each time, run in the folder of this file. It fails if any "
+		"program of a pipe fails; a pipe needs bash)"},
 	};
 
 	(void)unused;
@@ -757,6 +758,10 @@ test_domains_of_one_input_each_need_a_where_of_their_own(void **unused)
 	    {"train: x, where: {field: s, equals: A}, partitions: 2",
 		"train: x, where: {field: s, equals: B}",
 		"6: domains.b.partitions: differs from that of domain a (line 5), which shares "
+		"its input: must agree"},
+	    {"train: x, where: {field: s, equals: A}, file_order: listed",
+		"train: x, where: {field: s, equals: B}",
+		"6: domains.b.file_order: differs from that of domain a (line 5), which shares "
 		"its input: must agree"},
 	    {"train: x, where: {field: s, equals: A}",
 		"train: x, where: {field: s, equals: B}, live: true",

@@ -229,12 +229,20 @@ test_a_key_without_effect_is_refused(void **unused)
 	    {8, "    train: x\n    packing: none\n    prompt: p\n    text: text",
 		"11: domains.code.text: has no effect beside prompt: a document is its prompt and "
 		"its response"},
+	    {8, "    train: x\n    packing: none\n    prompt: p\n    no_target: skip",
+		"11: domains.code.no_target: skip needs response: prompts alone have no target, "
+		"so that nothing would remain"},
 	    {8, "    train: x\n    packing: best_fit\n    keep: id",
 		"10: domains.code.keep: needs packing: none: what is kept is that of one document "
 		"a sequence"},
 	    {8, "    train: x\n    on_dry: wait",
 		"9: domains.code.on_dry: has no effect without live: true; only a domain whose "
 		"data keep arriving can be dry"},
+	    {6, "    exec: cat web\n    file_order: listed",
+		"7: domains.web.file_order: has no effect without train, valid or test files"},
+	    {8, "    train: x\n    live: true\n    file_order: listed",
+		"10: domains.code.file_order: listed cannot be given with live: true: files that "
+		"keep arriving are read as they come"},
 	    {8, "    train: x\n    live: true\n    catch_up: 2",
 		"10: domains.code.catch_up: has no effect without on_dry: lend: where nothing is "
 		"lent, nothing is paid back"},
@@ -256,6 +264,8 @@ test_a_key_without_effect_is_refused(void **unused)
 	assert_opens(8, "    train: x\n    packing: none\n    prompt: p");
 	assert_opens(8, "    train: x\n    packing: none\n    text: t\n    keep: id");
 	assert_opens(8, "    train: x\n    live: true\n    on_dry: wait");
+	assert_opens(8, "    train: x\n    live: true\n    file_order: name");
+	assert_opens(6, "    exec: cat web\n    valid: v\n    file_order: listed");
 }
 
 static void
@@ -612,16 +622,33 @@ make_folders(const char *const *names, size_t n)
 }
 
 static void
+check_list(const struct config_list *l, size_t leave, const char *expected)
+{
+	char all[512] = "";
+
+	for (size_t k = 0; k < l->n; k++)
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", k == 0 ? "" : " ",
+		    l->text[k] + leave);
+	assert_string_equal(all, expected);
+}
+
+static void
 check_train(const struct config *c, const char *domain, const char *expected)
 {
 	int i = config_domain_index(c, domain);
-	char all[512] = "";
 
 	assert_true(i >= 0);
-	for (size_t k = 0; k < c->domains[i].train.n; k++)
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", k == 0 ? "" : " ",
-		    c->domains[i].train.text[k]);
-	assert_string_equal(all, expected);
+	check_list(&c->domains[i].train, 0, expected);
+}
+
+static void
+check_left_out(const struct config *c, const char *domain, size_t n, const char *expected)
+{
+	int i = config_domain_index(c, domain);
+
+	assert_true(i >= 0);
+	assert_int_equal(c->domains[i].left_out_n, n);
+	check_list(&c->domains[i].left_out, strlen(folder_path("")), expected);
 }
 
 static void
@@ -661,6 +688,51 @@ test_each_sub_folder_is_a_domain(void **unused)
 	assert_int_equal(c->domains[config_domain_index(c, "web")].line, 4);
 	assert_int_equal(c->domains[config_domain_index(c, "code")].line, 7);
 	config_close(c);
+}
+
+static void
+test_what_a_sub_folder_has_and_a_domain_does_not_take_is_noted(void **unused)
+{
+	static const char *const files[] = {"left/web/a.jsonl", "left/web/b.ndjson",
+	    "left/web/c.jsonl.zstd", "left/web/d.JSONL", "left/web/2024/x.jsonl", "left/web/e.txt/",
+	    "left/web/.hidden", "left/code/x.txt", "left/own/y.md", "left/z.txt"};
+	struct config *c;
+	struct failure f;
+
+	(void)unused;
+	make_folders(files, sizeof(files) / sizeof(files[0]));
+	assert_int_equal(symlink("nowhere", folder_path("left/web/f.jsonl")), 0);
+	open_corpus(&c, "domains_from: left//\ndomains: {own: {exec: ./own}}\n", &f);
+	assert_string_equal(f.text, "");
+	check_left_out(c, "web", 6,
+	    "left/web/2024 left/web/b.ndjson left/web/c.jsonl.zstd left/web/d.JSONL "
+	    "left/web/e.txt left/web/f.jsonl");
+	check_left_out(c, "code", 0, "");
+	check_left_out(c, "own", 0, "");
+	config_close(c);
+}
+
+static void
+test_of_what_is_left_out_so_many_are_named(void **unused)
+{
+	char name[64];
+
+	(void)unused;
+	make_folders((const char *const[]){"many/web/a.jsonl"}, 1);
+	for (int i = 0; i <= CONFIG_LEFT_OUT_MAX; i++) {
+		struct config *c;
+		struct failure f;
+
+		snprintf(name, sizeof(name), "many/web/%d", i);
+		folder_text(name, "");
+		if (i + 2 < CONFIG_LEFT_OUT_MAX)
+			continue;
+		open_corpus(&c, "domains_from: many\n", &f);
+		assert_int_equal(c->domains[0].left_out_n, i + 1);
+		assert_int_equal(c->domains[0].left_out.n,
+		    i + 1 < CONFIG_LEFT_OUT_MAX ? i + 1 : CONFIG_LEFT_OUT_MAX);
+		config_close(c);
+	}
 }
 
 static void
@@ -802,6 +874,8 @@ main(void)
 	    cmocka_unit_test(test_a_file_of_weights_that_cannot_be_read),
 	    cmocka_unit_test(test_weights_by_size_are_left_to_those_who_know_the_sizes),
 	    cmocka_unit_test(test_each_sub_folder_is_a_domain),
+	    cmocka_unit_test(test_what_a_sub_folder_has_and_a_domain_does_not_take_is_noted),
+	    cmocka_unit_test(test_of_what_is_left_out_so_many_are_named),
 	    cmocka_unit_test(test_a_live_sub_folder_takes_whatever_will_arrive),
 	    cmocka_unit_test(test_the_folder_s_name_is_taken_as_it_is),
 	    cmocka_unit_test(test_a_folder_that_gives_no_domains_is_refused),

@@ -85,6 +85,9 @@ static const struct {
 	"in "
 	"the file; over_long: nothing in the log, \"reject\" in the file",
 	""},
+    {8, "    train: [b.jsonl, a.jsonl]\n    file_order: listed",
+	"file_order: nothing in the log, \"listed\" in the file", ""},
+    {8, "    train: [b.jsonl, a.jsonl]\n    file_order: name", "", ""},
     /* What changes nothing: who mixes, how topics are kept, a key that has no effect. */
     {8, "    train: [b.jsonl, a.jsonl]\n    on_end: stop", "", ""},
     {3, "sequence_length: 8\non_reject: stop", "", ""},
@@ -249,6 +252,47 @@ a_key_that_one_side_lacks_has_its_default(void **state)
 	assert_string_equal(d.kind, "to_come: \"x\" in the log, nothing in the file");
 }
 
+/* "": the file does not have the key, or has auto. */
+static void
+a_log_keeps_its_rule_for_documents_without_a_target(void **state)
+{
+	static const struct {
+		const char *logged, *present, *kind;
+		enum config_no_target rule;
+	} cases[] = {
+	    {"{}", "", "", CONFIG_NO_TARGET_KEEP},
+	    {"{}", "\n    no_target: auto", "", CONFIG_NO_TARGET_KEEP},
+	    {"{}", "\n    no_target: keep", "", CONFIG_NO_TARGET_KEEP},
+	    {"{}", "\n    no_target: skip", "no_target: nothing in the log, \"skip\" in the file",
+		CONFIG_NO_TARGET_KEEP},
+	    {"{\"no_target\":\"skip\"}", "", "", CONFIG_NO_TARGET_SKIP},
+	    {"{\"no_target\":\"skip\"}", "\n    no_target: skip", "", CONFIG_NO_TARGET_SKIP},
+	    {"{\"no_target\":\"skip\"}", "\n    no_target: keep",
+		"no_target: \"skip\" in the log, \"keep\" in the file", CONFIG_NO_TARGET_SKIP},
+	    {"{\"no_target\":\"to come\"}", "",
+		"no_target: \"to come\" in the log, nothing in the file", CONFIG_NO_TARGET_KEEP},
+	    {"{\"no_target\":1}", "\n    no_target: keep",
+		"no_target: 1 in the log, \"keep\" in the file", CONFIG_NO_TARGET_KEEP},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[100], *present;
+		struct recipe_differences d;
+		const char *found;
+
+		snprintf(text, sizeof(text), "    train: a%s", cases[i].present);
+		present = recipe_with(8, text, &tokenizer);
+		d = compare(cases[i].logged, present);
+		found = strstr(d.kind, "no_target");
+		assert_int_equal(found != NULL, cases[i].kind[0] != '\0');
+		if (found != NULL)
+			assert_int_equal(strncmp(found, cases[i].kind, strlen(cases[i].kind)), 0);
+		assert_int_equal(d.no_target, cases[i].rule);
+		free(present);
+	}
+}
+
 static void
 what_is_no_recipe_is_refused(void **state)
 {
@@ -276,6 +320,7 @@ main(void)
 	    cmocka_unit_test(a_command_is_not_in_it),
 	    cmocka_unit_test(long_lists_are_hashed),
 	    cmocka_unit_test(a_key_that_one_side_lacks_has_its_default),
+	    cmocka_unit_test(a_log_keeps_its_rule_for_documents_without_a_target),
 	    cmocka_unit_test(what_is_no_recipe_is_refused),
 	};
 

@@ -539,6 +539,30 @@ test_the_last_record_of_a_partition_is_found(void **state)
 }
 
 static void
+test_an_end_before_the_one_that_the_leader_gave_is_not_the_end(void **state)
+{
+	static const struct {
+		rd_kafka_resp_err_t err;
+		int64_t offset;
+		bool at_end;
+	} row[] = {
+	    {RD_KAFKA_RESP_ERR__PARTITION_EOF, 0, false},
+	    {RD_KAFKA_RESP_ERR__PARTITION_EOF, 9, false},
+	    {RD_KAFKA_RESP_ERR__PARTITION_EOF, 10, true},
+	    {RD_KAFKA_RESP_ERR__PARTITION_EOF, 11, true},
+	    {RD_KAFKA_RESP_ERR_NO_ERROR, 10, false},
+	    {RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, 10, false},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const rd_kafka_message_t m = {.err = row[i].err, .offset = row[i].offset};
+
+		assert_int_equal(kafka_at_end(&m, 10), row[i].at_end);
+	}
+}
+
+static void
 commit(rd_kafka_t *reader, const char *topic, int32_t partition, int64_t offset, const char *text)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
@@ -907,6 +931,7 @@ main(void)
 	    cmocka_unit_test(test_errors_of_librdkafka_from_2_10_on_are_waited_out),
 	    cmocka_unit_test(test_a_partition_that_does_not_exist_is_told_at_once),
 	    cmocka_unit_test(test_the_last_record_of_a_partition_is_found),
+	    cmocka_unit_test(test_an_end_before_the_one_that_the_leader_gave_is_not_the_end),
 	    cmocka_unit_test(test_a_groups_offsets_come_with_their_metadata),
 	    cmocka_unit_test(test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets),
 	    cmocka_unit_test(

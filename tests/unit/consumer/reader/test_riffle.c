@@ -73,6 +73,8 @@ test_a_size_that_is_not_set_is_refused(void **unused)
 	const struct riffle_step step = {.tokens_each = 2};
 	struct riffle_rounds rounds = {.size = 0};
 	struct riffle_extent extent = {.size = 0};
+	struct riffle_checkpoint checkpoint = {.size = 0, .step = 7};
+	struct riffle_options begins = options;
 	struct riffle_validation *v;
 	struct riffle_progress *p;
 	struct riffle_reporter *r;
@@ -92,6 +94,13 @@ test_a_size_that_is_not_set_is_refused(void **unused)
 	assert_int_equal(riffle_find_rounds(&options, &rounds, &e), RIFFLE_ERROR_USAGE);
 	assert_int_equal(riffle_find_extent(&options, &extent, &e), RIFFLE_ERROR_USAGE);
 	assert_non_null(strstr(e.text, "struct riffle_extent: its size is not set (0)"));
+	assert_int_equal(riffle_find_checkpoint(&options, 7, &checkpoint, &e), RIFFLE_ERROR_USAGE);
+	assert_non_null(strstr(e.text, "struct riffle_checkpoint: its size is not set (0)"));
+	begins.checkpoint = &checkpoint;
+	assert_int_equal(riffle_check_checkpoint(&begins, &e), RIFFLE_ERROR_USAGE);
+	assert_non_null(strstr(e.text, "struct riffle_checkpoint: its size is not set (0)"));
+	assert_int_equal(riffle_check_checkpoint(&options, &e), RIFFLE_ERROR_USAGE);
+	assert_string_equal(e.text, "checkpoint is not set");
 	assert_int_equal(riffle_step_targets(&step, 4, &targets), RIFFLE_ERROR_USAGE);
 }
 

@@ -107,9 +107,10 @@ test_braces_stop_at_their_limits(void **unused)
 	brace_words_close(&w);
 }
 
-/* Lists the files of patterns (separated by spaces) into `joined`. */
+/* Lists the files of patterns (separated by spaces) into `joined`; finds each of them by its name. */
 static enum fail_code
-list(const char *patterns, uint32_t partition, uint32_t partitions, struct failure *f)
+list_in(enum config_file_order order, const char *patterns, uint32_t partition, uint32_t partitions,
+    struct failure *f)
 {
 	char text[512], *pattern[8];
 	struct config_list l = {0, pattern};
@@ -122,13 +123,22 @@ list(const char *patterns, uint32_t partition, uint32_t partitions, struct failu
 		pattern[l.n++] = at;
 	joined[0] = '\0';
 	f->text[0] = '\0';
-	code = file_list_open(&files, &l, folder, partition, partitions, f);
+	code = file_list_open(&files, &l, order, folder, partition, partitions, f);
 	if (code != FAIL_NONE)
 		return code;
-	for (size_t i = 0; i < files->n; i++)
+	for (size_t i = 0; i < files->n; i++) {
 		join(files->file[i].name);
+		assert_int_equal(file_list_find(files, files->file[i].name), i);
+	}
+	assert_int_equal(file_list_find(files, "none"), files->n);
 	file_list_close(files);
 	return FAIL_NONE;
+}
+
+static enum fail_code
+list(const char *patterns, uint32_t partition, uint32_t partitions, struct failure *f)
+{
+	return list_in(CONFIG_FILES_BY_NAME, patterns, partition, partitions, f);
 }
 
 static void
@@ -190,6 +200,34 @@ test_patterns_become_sorted_distinct_names(void **unused)
 		assert_int_equal(list(absolute, 0, 1, &f), FAIL_NONE);
 		assert_string_equal(joined, folder_path("a.10"));
 	}
+}
+
+static void
+test_listed_files_keep_the_order_of_the_list(void **unused)
+{
+	static const char *const rows[][2] = {
+	    {"b.1 a.1 B.1", "b.1 a.1 B.1"},
+	    {"a.{1,2,10}", "a.1 a.2 a.10"},
+	    {"a.{10,2,1}", "a.10 a.2 a.1"},
+	    {"b.1 a.*", "b.1 a.1 a.10 a.2"},
+	    {"{d,d/e}/*", "d/a.1 d/e/a.1"},
+	    {"{d/e,d}/*", "d/e/a.1 d/a.1"},
+	    {"a.10 a.* b.1", "a.10 a.1 a.2 b.1"}, /* a name that several match: the first place */
+	    {"a.* a.1", "a.1 a.10 a.2"},
+	    {"./a.2 a.1 .//a.2", "a.2 a.1"},
+	};
+	struct failure f;
+
+	(void)unused;
+	make_tree();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		assert_int_equal(list_in(CONFIG_FILES_LISTED, rows[i][0], 0, 1, &f), FAIL_NONE);
+		assert_string_equal(joined, rows[i][1]);
+	}
+	assert_int_equal(list_in(CONFIG_FILES_LISTED, "b.1 a.{10,1} a.*", 0, 2, &f), FAIL_NONE);
+	assert_string_equal(joined, "b.1 a.1");
+	assert_int_equal(list_in(CONFIG_FILES_LISTED, "b.1 a.{10,1} a.*", 1, 2, &f), FAIL_NONE);
+	assert_string_equal(joined, "a.10 a.2");
 }
 
 static void
@@ -292,6 +330,8 @@ main(void)
 	    cmocka_unit_test(test_braces_stop_at_their_limits),
 	    cmocka_unit_test_setup_teardown(
 		test_patterns_become_sorted_distinct_names, folder_open, folder_close),
+	    cmocka_unit_test_setup_teardown(
+		test_listed_files_keep_the_order_of_the_list, folder_open, folder_close),
 	    cmocka_unit_test_setup_teardown(
 		test_what_names_no_file_is_refused_by_name, folder_open, folder_close),
 	    cmocka_unit_test_setup_teardown(

@@ -324,6 +324,66 @@ test_a_resume_behind_other_files_is_refused(void **unused)
 	assert_int_equal(read_with(&o, &from, &f), FAIL_NONE);
 }
 
+/* With file_order: listed the list itself says what is in front, and only its end may grow. */
+static void
+test_a_list_that_changed_in_front_of_a_resume_is_refused(void **unused)
+{
+	static const struct {
+		const char *pattern;
+		bool ended;
+		const char *says;
+	} rows[] = {
+	    {"{b,a}.jsonl", false, NULL},
+	    {"{b,a,c}.jsonl", false, NULL},
+	    {"{c,b,a}.jsonl", false,
+		"the files listed before a.jsonl, where the last run ended, are not those of that "
+		"run in the same order (there were 1, now there are 2; file_order: listed). "
+		"Restore the list up to that file and add new files after it, or publish the "
+		"domain again"},
+	    {"{a,b,c}.jsonl", false, "(there were 1, now there are 0; file_order: listed)"},
+	    {"{b,a}.jsonl", true, NULL},
+	    {"{b,a,c}.jsonl", true, NULL},
+	    {"{b,c,a}.jsonl", true,
+		"the list no longer begins with the 2 files of the run before in the same order "
+		"(file_order: listed). Restore it up to a.jsonl, the last of them, and add new "
+		"files after that one, or make the new files a domain of their own"},
+	    {"{a,b,c}.jsonl", true, "the list no longer begins with the 2 files"},
+	};
+	struct config_list patterns;
+	struct input_options o = options(&patterns, "{b,a}.jsonl");
+	struct input_position from = {.file = "a.jsonl", .document = 1, .line = 1};
+	struct input *in;
+	struct failure f;
+
+	(void)unused;
+	o.file_order = CONFIG_FILES_LISTED;
+	folder_text("a.jsonl", "{\"a\":1}\n");
+	folder_text("b.jsonl", "{\"b\":1}\n");
+	folder_text("c.jsonl", "{\"c\":1}\n");
+	assert_int_equal(input_open(&in, &o, NULL, &f), FAIL_NONE);
+	assert_true(input_files_up_to(in, "a.jsonl", &from.files, &from.names));
+	assert_int_equal(from.files, 2);
+	assert_int_equal(read_input(in, &f), FAIL_NONE);
+	assert_string_equal(r.text, "0 b.jsonl:0:1 {\"b\":1}\n1 a.jsonl:0:1 {\"a\":1}\n");
+	assert_int_equal(input_end(in)->names, from.names);
+	input_close(in);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		bool fits = rows[i].says == NULL, more = strchr(rows[i].pattern, 'c') != NULL;
+
+		o = options(&patterns, rows[i].pattern);
+		o.file_order = CONFIG_FILES_LISTED;
+		from.ended = rows[i].ended;
+		from.document = from.ended ? 2 : 1;
+		from.byte = from.ended ? 8 : 0;
+		from.line = from.ended ? 2 : 1;
+		from.settled_bytes = 8;
+		assert_int_equal(read_with(&o, &from, &f), fits ? FAIL_NONE : FAIL_CONFIG);
+		if (!fits)
+			assert_non_null(strstr(f.text, rows[i].says));
+		assert_int_equal(r.records, fits ? !from.ended + more : 0);
+	}
+}
+
 static void
 test_damage_is_a_reject_between_the_records_before_and_after(void **unused)
 {
@@ -706,6 +766,7 @@ main(void)
 	    TEST(test_a_resume_counts_what_it_leaves_out),
 	    TEST(test_a_resume_on_other_data_is_refused),
 	    TEST(test_a_resume_behind_other_files_is_refused),
+	    TEST(test_a_list_that_changed_in_front_of_a_resume_is_refused),
 	    TEST(test_damage_is_a_reject_between_the_records_before_and_after),
 	    TEST(test_a_file_cut_at_any_byte_gives_its_whole_lines_and_one_reject),
 	    TEST(test_what_is_too_long_is_a_reject_in_its_place),

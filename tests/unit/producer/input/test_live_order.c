@@ -68,14 +68,65 @@ test_what_a_writer_appends_after_another_took_over_is_void(void **unused)
 	assert_int_equal(apply(&r, 1, false, 0, "ab", &f), FAIL_NONE);
 	assert_int_equal(apply(&r, 1, false, 2, "c", &f), FAIL_NONE); /* landed late: unseen by 2 */
 	assert_int_equal(apply(&r, 2, true, 2, "", &f), FAIL_NONE);
-	check(&r, "ab");
-	assert_int_equal(apply(&r, 1, false, 2, "d", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 3, "d", &f), FAIL_NONE);
+	check(&r, "abcd"); /* 2 has appended nothing yet */
 	assert_int_equal(apply(&r, 2, false, 2, "ef", &f), FAIL_NONE);
+	check(&r, "abef");
 	assert_int_equal(apply(&r, 1, false, 3, "g", &f), FAIL_NONE);
 	check(&r, "abef");
 	assert_int_equal(apply(&r, 3, true, 0, "", &f), FAIL_NONE); /* restarts */
+	assert_true(live_order_is_doubtful(&r));
+	live_order_void(&r);
 	check(&r, "");
 	assert_true(r.file[live_order_find_file(&r, "a", 1)].last == LIVE_ORDER_NONE);
+	live_order_close(&r);
+}
+
+static void
+test_a_late_take_over_voids_nothing(void **unused)
+{
+	struct live_order r = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 0, "a", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 3, true, 1, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 3, false, 1, "bc", &f), FAIL_NONE);
+	assert_false(live_order_is_doubtful(&r));
+	assert_int_equal(apply(&r, 2, true, 1, "", &f), FAIL_NONE); /* of one that was killed */
+	assert_int_equal(apply(&r, 4, true, 0, "", &f), FAIL_NONE);
+	check(&r, "abc");
+	assert_int_equal(apply(&r, 3, false, 3, "d", &f), FAIL_NONE);
+	check(&r, "abcd");
+	assert_true(live_order_is_doubtful(&r));
+	assert_int_equal(apply(&r, 5, true, 4, "", &f), FAIL_NONE);
+	assert_false(live_order_is_doubtful(&r));
+	assert_int_equal(apply(&r, 5, false, 4, "e", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 4, false, 0, "x", &f), FAIL_NONE); /* 5 took over after it */
+	check(&r, "abcde");
+	live_order_close(&r);
+}
+
+static void
+test_a_take_over_that_the_next_writer_has_not_seen_voids_nothing(void **unused)
+{
+	struct live_order r = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 1, false, 0, "abcd", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 2, true, 1, "", &f), FAIL_NONE); /* killed, not visible */
+	assert_int_equal(apply(&r, 3, true, 4, "", &f), FAIL_NONE);
+	check(&r, "abcd");
+	assert_int_equal(apply(&r, 3, false, 4, "e", &f), FAIL_NONE);
+	check(&r, "abcde");
+	/* One who has appended something was seen: nothing comes back after it. */
+	assert_int_equal(apply(&r, 4, true, 1, "", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 4, false, 1, "f", &f), FAIL_NONE);
+	assert_int_equal(apply(&r, 5, true, 3, "", &f), FAIL_DATA);
+	check(&r, "af");
 	live_order_close(&r);
 }
 
@@ -165,7 +216,8 @@ test_an_empty_portion_gives_up_its_file(void **unused)
 	assert_true(live_order_is_lost(&r, 0) && !live_order_is_lost(&r, 1));
 	/* One that had not seen the loss takes over. */
 	assert_int_equal(apply(&r, 2, true, 3, "", &f), FAIL_NONE);
-	check(&r, "aba");
+	assert_int_equal(apply(&r, 2, false, 3, "b", &f), FAIL_NONE);
+	check(&r, "abab");
 	assert_false(live_order_is_lost(&r, 0));
 	live_order_close(&r);
 }
@@ -199,6 +251,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_order_is_that_of_the_log_and_files_come_back),
 	    cmocka_unit_test(test_what_a_writer_appends_after_another_took_over_is_void),
+	    cmocka_unit_test(test_a_late_take_over_voids_nothing),
+	    cmocka_unit_test(test_a_take_over_that_the_next_writer_has_not_seen_voids_nothing),
 	    cmocka_unit_test(test_records_that_are_missing_are_found),
 	    cmocka_unit_test(test_a_place_is_found_by_file_and_byte),
 	    cmocka_unit_test(test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same),

@@ -520,12 +520,27 @@ run(const char *command, struct failure *f)
 	return code;
 }
 
+struct program_row {
+	const char *command, *prints, *says; /* says: NULL, it ends with 0 */
+};
+
+static void
+check_programs(const struct program_row *rows, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct failure f;
+		enum fail_code code = run(rows[i].command, &f);
+
+		assert_string_equal(f.text, rows[i].says == NULL ? "" : rows[i].says);
+		assert_int_equal(code, rows[i].says == NULL ? FAIL_NONE : FAIL_DATA);
+		check_is(rows[i].prints, strlen(rows[i].prints));
+	}
+}
+
 static void
 test_a_program_gives_what_it_prints_then_how_it_ended(void **unused)
 {
-	static const struct {
-		const char *command, *prints, *says;
-	} rows[] = {
+	static const struct program_row rows[] = {
 	    {"echo hello", "hello\n", NULL},
 	    {"true", "", NULL},
 	    {"cat", "", NULL}, /* there is nothing to read */
@@ -541,14 +556,87 @@ test_a_program_gives_what_it_prints_then_how_it_ended(void **unused)
 
 	(void)unused;
 	folder_text("file", "in the folder\n");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		struct failure f;
-		enum fail_code code = run(rows[i].command, &f);
+	check_programs(rows, sizeof(rows) / sizeof(rows[0]));
+}
 
-		assert_string_equal(f.text, rows[i].says == NULL ? "" : rows[i].says);
-		assert_int_equal(code, rows[i].says == NULL ? FAIL_NONE : FAIL_DATA);
-		check_is(rows[i].prints, strlen(rows[i].prints));
+static void
+test_a_failure_anywhere_in_a_pipe_is_a_failure_of_the_command(void **unused)
+{
+	static const struct program_row rows[] = {
+	    {"{ echo a; exit 3; } | cat", "a\n", "the program ended with exit status 3"},
+	    {"{ echo a; exit 3; } | cat | cat", "a\n", "the program ended with exit status 3"},
+	    {"{ echo a; exit 3; } | { cat; exit 4; }", "a\n",
+		"the program ended with exit status 4"},
+	    {"{ echo a; kill -9 $BASHPID; } | cat", "a\n",
+		"the program ended with exit status 137"},
+	    {"no-such-program-at-all 2>&- | cat", "",
+		"the program ended with exit status 127 (command not found)"},
+	    {"false || echo b", "b\n", NULL},
+	    {"false || echo b | cat", "b\n", NULL},
+	    {"yes | head -n 1", "y\n",
+		"the program ended with exit status 141 (a program in the pipe had more to print "
+		"when "
+		"the next one ended, as head does; if that is intended, write `(PROGRAM || true) | "
+		"head -n 1000`)"},
+	    {"(yes || true) | head -n 1", "y\n", NULL},
+	    {"exit 141", "", "the program ended with exit status 141"},
+	    {"echo a | grep b", "",
+		"the program ended with exit status 1 (grep also ends with 1 if it selects no "
+		"line; "
+		"if that is no failure, write `{ grep -v x || [ $? = 1 ]; }`)"},
+	    {"echo a | { grep b || [ $? = 1 ]; }", "", NULL},
+	    {"set +o pipefail; false | echo a", "a\n", NULL},
+	};
+
+	(void)unused;
+	check_programs(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+/* Debian's sh prints the same for each of these; it ends the last one with 2. */
+static void
+test_a_command_with_a_pipe_prints_what_sh_prints(void **unused)
+{
+	static const struct program_row rows[] = {
+	    {"echo 'a\\tb' | cat", "a\tb\n", NULL},
+	    {"{ echo -n a '\\\\' b; echo; echo; echo -n; } | cat", "a \\ b\n\n", NULL},
+	    {"{ echo -e a; echo 'a\\c'; } | cat", "-e a\na", NULL},
+	    {"set -u; IFS=:; echo -n a b | cat; echo | cat", "a b\n", NULL},
+	    {"echo {a,b} {1..3} | cat", "{a,b} {1..3}\n", NULL},
+	    {"x=1; f() { echo $x; }; x=2 f | cat", "2\n", NULL},
+	    {". ./no-such-file 2>&-; echo on | cat", "", "the program ended with exit status 1"},
+	};
+
+	(void)unused;
+	check_programs(rows, sizeof(rows) / sizeof(rows[0]));
+}
+
+static void
+test_without_bash_a_pipe_is_refused_and_another_command_is_run(void **unused)
+{
+	static const char *const without[] = {"/no/such/folder", "", ":", "usr/bin:bin"};
+	char *path = strdup(getenv("PATH"));
+	struct failure f;
+
+	(void)unused;
+	assert_non_null(path);
+	for (size_t i = 0; i <= sizeof(without) / sizeof(without[0]); i++) {
+		if (i < sizeof(without) / sizeof(without[0]))
+			assert_int_equal(setenv("PATH", without[i], 1), 0);
+		else
+			assert_int_equal(unsetenv("PATH"), 0);
+		assert_int_equal(run("echo a | read b", &f), FAIL_CONFIG);
+		assert_string_equal(f.text,
+		    "exec:web: its command has a |, and PATH has no bash. In a pipe sh hides the "
+		    "failure of every program but the last one, so that incomplete data would pass "
+		    "as complete. Install bash");
+		assert_int_equal(run("false || echo a", &f), FAIL_NONE);
+		check_is("a\n", 2);
 	}
+	assert_int_equal(setenv("PATH", "/no/such/folder::/bin:/usr/bin", 1), 0);
+	assert_int_equal(run("echo a | cat", &f), FAIL_NONE);
+	check_is("a\n", 2);
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	free(path);
 }
 
 static void
@@ -696,6 +784,9 @@ main(void)
 	    TEST(test_what_cannot_be_opened_is_an_io_failure),
 	    TEST(test_a_file_that_changes_while_it_is_read_is_an_io_failure),
 	    TEST(test_a_program_gives_what_it_prints_then_how_it_ended),
+	    TEST(test_a_failure_anywhere_in_a_pipe_is_a_failure_of_the_command),
+	    TEST(test_a_command_with_a_pipe_prints_what_sh_prints),
+	    TEST(test_without_bash_a_pipe_is_refused_and_another_command_is_run),
 	    TEST(test_a_program_finds_where_to_resume_in_its_environment),
 	    TEST(test_a_program_whose_folder_is_missing_is_an_io_failure),
 	    TEST(test_a_slow_program_times_out_and_is_stopped_by_the_descriptor),

@@ -629,6 +629,46 @@ test_a_window_ends_early_where_it_holds_enough_that_is_kept(void **unused)
 	pack_close(d.p);
 }
 
+/* S + 1 = 4 tokens; a masked one is written as m. */
+static void
+test_a_document_has_a_target_where_a_loss_is_taken_after_another_token(void **unused)
+{
+	static const struct {
+		const char *document;
+		bool concat, best_fit, split, truncate;
+	} cases[] = {
+	    {"t", true, false, false, false},
+	    {"m", false, false, false, false},
+	    {"tt", true, true, true, true},
+	    {"tm", true, false, false, false},
+	    {"mt", true, true, true, true},
+	    {"mmm", false, false, false, false},
+	    {"mmmt", true, true, true, true},
+	    {"mmmmt", true, false, false, false}, /* cut off, or the first of a sequence */
+	    {"mmmmtt", true, true, true, false},
+	    {"mmmmmt", true, true, true, false},
+	    {"tmmmtmmmt", true, false, false, false},
+	};
+
+	(void)unused;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct pack_options o = {.sequence_length = 3, .eos = EOS};
+		size_t n = strlen(cases[i].document);
+		uint32_t id[16];
+
+		for (size_t k = 0; k < n; k++)
+			id[k] = 1 | (cases[i].document[k] == 'm' ? PACK_NO_LOSS : 0);
+		o.packing = SEQUENCE_CONCAT;
+		assert_int_equal(pack_has_target(&o, id, n), cases[i].concat);
+		o.packing = SEQUENCE_BEST_FIT;
+		assert_int_equal(pack_has_target(&o, id, n), cases[i].best_fit);
+		o.packing = SEQUENCE_NONE;
+		assert_int_equal(pack_has_target(&o, id, n), cases[i].split);
+		o.truncate = true;
+		assert_int_equal(pack_has_target(&o, id, n), cases[i].truncate);
+	}
+}
+
 int
 main(void)
 {
@@ -642,6 +682,8 @@ main(void)
 	    cmocka_unit_test(test_a_window_of_documents_that_are_full_sequences_ends_too),
 	    cmocka_unit_test(test_a_window_ends_early_where_it_holds_enough_tokens),
 	    cmocka_unit_test(test_a_window_ends_early_where_it_holds_enough_that_is_kept),
+	    cmocka_unit_test(
+		test_a_document_has_a_target_where_a_loss_is_taken_after_another_token),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
