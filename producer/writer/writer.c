@@ -110,6 +110,12 @@ waiting_bytes_max(const struct properties *properties)
 	return batch + batch / 4 * 3;
 }
 
+size_t
+writer_overlap_bytes(const struct properties *properties)
+{
+	return 2 * 2 * waiting_bytes_max(properties);
+}
+
 enum fail_code
 writer_open(struct writer **out, const struct properties *properties, size_t record_bytes_max,
     const char *rejects_topic, const struct stop *stop, struct kafka_stats *stats,
