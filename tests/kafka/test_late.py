@@ -1,6 +1,7 @@
 """What a killed producer had on its way lands among the records of the next one, which may have read another input."""
 
 import os
+import signal
 import subprocess
 
 import pytest
@@ -108,3 +109,33 @@ def test_a_killed_producer_that_was_further_is_compared_with_the_input(corpus, e
     sequences, end = corpus.read("a")
     assert [tokens(s) for s in sequences] == pack(parts["a"] + parts["c"], encoding)[0]
     assert end["documents"] == 240
+
+
+def test_late_records_of_an_order_whose_files_are_gone_fail_the_run(corpus, bootstrap, tools):
+    """The producer was killed before anything was visible. Its files are gone, so that the next one begins another order."""
+    corpus.config["domains"] = {"a": {"train": ["*.jsonl"], "live": True}}
+    (corpus.folder / "m.jsonl").write_text(lines(texts(200)))
+    killed = corpus.create().produce(check=False, env={"RIFFLE_FAULT": "produce.before_publish"})
+    assert killed.returncode == -signal.SIGKILL and corpus.values("a") == []
+    other = corpus.copy()
+    other.produce()
+    on_their_way = other.values("a")[:20]
+    (corpus.folder / "m.jsonl").unlink()
+    (corpus.folder / "n.jsonl").write_text(lines(texts(200, 2)))
+    seen = []
+
+    def decide(api_key):
+        seen.extend([api_key] * (api_key == PRODUCE))
+        if api_key == PRODUCE and len(seen) == 3:  # the two before it took the input over, and wrote the order
+            append(corpus, tools, on_their_way)
+        return Fate.PASS
+
+    proxy = Proxy(bootstrap, decide)
+    corpus.config["kafka"] = {"bootstrap.servers": proxy.address}
+    corpus.write()
+    try:
+        done = corpus.produce(check=False)
+    finally:
+        proxy.close()
+    assert "a starts over: nothing was published" in done.stderr and "PRODUCE-RETRY" in done.stderr, done.stderr
+    assert done.returncode == 1 and "both hold sequence 0, and they differ" in done.stderr, done.stderr
