@@ -63,8 +63,8 @@ struct partition_tail_at {
 /*
  * Reads the last record of each of at[n], of at most `at_once` partitions at a time. What does not
  * come within timeout_ms, or was deleted, is neither known nor bad afterwards; `answered` tells the
- * two apart. Any other record is
- * read by the offset behind it as `high`: it brings all that a fetch takes with it. `reader` is a
+ * two apart. Any other record is read by the offset behind it as `high`: it brings all that a fetch
+ * takes with it. `reader` is a
  * KAFKA_READER with nothing assigned, now and afterwards, that has been asked about these
  * partitions before (kafka.h tells why).
  * FAIL_DENIED: the user may not read one of the topics. FAIL_BROKER.

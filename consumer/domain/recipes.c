@@ -108,8 +108,8 @@ read_tails(struct asked *a, rd_kafka_t *reader, int timeout_ms, struct failure *
 		if (!a->at[k].answered)
 			return fail(f, FAIL_TIMEOUT,
 			    "topic %s partition 0: the broker has not returned the record at "
-			    "offset "
-			    "%" PRId64 " within %d s: is it overloaded, or a follower behind?",
+			    "offset %" PRId64 " within %d s: is it overloaded, or does a follower "
+			    "lag?",
 			    a->at[k].topic, a->at[k].high - 1, timeout_ms / 1000);
 	return FAIL_NONE;
 }

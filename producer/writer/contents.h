@@ -11,7 +11,7 @@
 #include "common/base/failure.h"
 #include "common/record/sequence.h"
 
-/* All owned. Names and what is kept of spans are borrowed from the record. */
+/* All owned. Texts in them are borrowed from the record. */
 struct contents {
 	struct text_view *source;       /* [payload.sources_n] */
 	struct sequence_span *span;     /* [payload.spans_n] */
@@ -19,8 +19,7 @@ struct contents {
 	uint32_t *token;                /* [payload.count] */
 };
 
-/* Fills *out, to be ended with contents_close(), also after a failure. FAIL_DATA: a damaged frame.
- */
+/* Fills *out, to be ended with contents_close(), also after a failure. FAIL_DATA: damaged. */
 enum fail_code contents_open(
     struct contents *out, const struct sequence_view *s, struct failure *f);
 void contents_close(struct contents *c);

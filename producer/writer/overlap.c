@@ -53,7 +53,7 @@ is_sequence(struct sequence_view *s, const rd_kafka_message_t *m)
 	       sequence_decode(s, m->payload, m->len, &unused) == FAIL_NONE;
 }
 
-/* Takes `m`. What is no sequence, or is damaged, is passed over: whoever reads it reports it. */
+/* Takes `m`. Passes over an End and a damaged record, which its readers report. */
 static enum fail_code
 take_record(struct overlap *o, rd_kafka_message_t *m, struct failure *f)
 {
@@ -66,7 +66,7 @@ take_record(struct overlap *o, rd_kafka_message_t *m, struct failure *f)
 	if (code == FAIL_NONE) {
 		o->record[o->n++] = (struct overlap_record){
 		    .ordinal = s.ordinal, .hash = contents_hash(&c, &s), .offset = m->offset};
-		if (o->highest == NULL || s.ordinal >= o->ordinal) {
+		if (o->highest == NULL || s.ordinal > o->ordinal) {
 			rd_kafka_message_t *lower = o->highest;
 
 			o->highest = m;
@@ -80,7 +80,7 @@ take_record(struct overlap *o, rd_kafka_message_t *m, struct failure *f)
 	return code == FAIL_MEMORY ? code : FAIL_NONE;
 }
 
-/* Reads [from, end), of which the last offset has a record. */
+/* Reads [from, end). A record stands at end - 1. */
 static enum fail_code
 read_records(struct overlap *o, rd_kafka_t *reader, const char *topic, int32_t partition,
     int64_t from, int64_t end, struct failure *f)
@@ -149,11 +149,11 @@ overlap_check(rd_kafka_message_t **last, rd_kafka_t *reader, const char *topic, 
 		code = fail(f, FAIL_DATA,
 		    "offsets %" PRId64 " and %" PRId64 " both hold sequence %" PRIu64
 		    ", and they differ: a producer that was killed had records on their way when "
-		    "the next one read another input. Readers keep the first of the two, so that "
-		    "documents would be missing or be there twice, and the domain is not closed. "
-		    "Publish it again from its start: `riffle produce %s --restart`",
+		    "the next one read another input. Readers keep the first of the two, so "
+		    "documents would be missing or repeated. Publish the domain again from its "
+		    "start: `riffle produce %s --restart`",
 		    o.record[at - 1].offset, o.record[at].offset, o.record[at].ordinal, domain);
-	if (code == FAIL_NONE && o.highest != NULL) {
+	if (code == FAIL_NONE && o.highest != NULL && o.ordinal > s.ordinal) {
 		rd_kafka_message_t *lower = *last;
 
 		*last = o.highest;

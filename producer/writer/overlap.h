@@ -1,23 +1,23 @@
 /*
- * overlap.h -- what stands in a partition where the records of two producers met.
+ * overlap.h -- compares the records of two producers that met in a partition.
  *
- * A producer that was killed may have records on their way that land late, behind the first records
- * of the next producer, or in front of them. So ordinals stand twice, and readers keep the first
- * record of each. That is harmless while both producers made the same records. If the input changed
- * between the two runs, what readers keep is a mixture of both:
+ * A producer that was killed may have records on their way that land late, before the first records
+ * of the next producer or after them. Then an ordinal is there twice, and readers keep its first
+ * record. That is harmless if both producers made the same records. If the input changed between
+ * the two runs, readers keep a mixture of both:
  *
  *     offset      0    1    2    3    4    5    6
  *     record      k0   k1   k2   s0   s1   s2   s3       k: the killed one, s: the next one
  *     readers     k0   k1   k2                  s3       documents of s0 to s2 are missing
  *
- * Each producer notices at the latest when its next records are delivered (writer.h), puts no more,
- * and asks anew where to continue. So both sides of the meeting are among the last records, and all
- * that follows it was written by producers that had found them equal. A producer which finds records
- * that differ fails, as every later one does.
+ * A producer notices this when its next records are delivered (writer.h). It puts no more records
+ * and asks again where to continue. So the records of both are among the last ones of the partition.
+ * A producer that finds two of one ordinal which differ fails, as does every later one. Only a
+ * producer that has found them equal adds records.
  *
- * The last record may be the lower one, as s0 would be without s1 to s3. Then k1 and k2 have no
- * second record to be compared with. The producer continues after the highest ordinal, k2, whose
- * place it compares with the input as ever (resume.h).
+ * The last record may have a lower ordinal than others. In the example without s1 to s3, nothing can
+ * be compared with k1 and k2. The producer then continues after the highest ordinal, k2, and its
+ * place must fit the input, as that of any last record (resume.h).
  *
  * Thread: one.
  */
@@ -36,10 +36,10 @@ struct overlap_record {
 };
 
 /*
- * *last is the last record of a partition. If it is a Sequence that does not stand at the offset of
- * its ordinal, reads the records before it, about `bytes` of them, and makes *last the one with the
- * highest ordinal, the later one of equals. FAIL_DATA: two of an ordinal differ. `domain` is for
- * failures. `reader` is a KAFKA_READER with nothing assigned.
+ * *last is the last record of a partition. If it is a Sequence whose ordinal is not its offset, the
+ * log may have duplicates, or it has an End in the middle. Then this reads the records before it,
+ * about `bytes` of them, and replaces *last if one of them has a higher ordinal. FAIL_DATA: two of
+ * one ordinal differ. `domain` is for failures. `reader` is a KAFKA_READER with nothing assigned.
  */
 enum fail_code overlap_check(rd_kafka_message_t **last, rd_kafka_t *reader, const char *topic,
     int32_t partition, size_t bytes, const char *domain, struct failure *f);
