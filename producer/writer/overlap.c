@@ -80,7 +80,7 @@ take_record(struct overlap *o, rd_kafka_message_t *m, struct failure *f)
 	return code == FAIL_MEMORY ? code : FAIL_NONE;
 }
 
-/* Reads [from, end). A record stands at end - 1. */
+/* Reads [from, end). There is a record at end - 1. */
 static enum fail_code
 read_records(struct overlap *o, rd_kafka_t *reader, const char *topic, int32_t partition,
     int64_t from, int64_t end, struct failure *f)

@@ -46,7 +46,7 @@ enum fail_code overlap_check(rd_kafka_message_t **last, rd_kafka_t *reader, cons
 
 /*
  * Sorts record[n] by ordinal and offset. Returns the index of the first whose ordinal the one
- * before it has with another hash; 0: there is none. Pure.
+ * before it has with another hash, or 0. Pure.
  */
 size_t overlap_sort(struct overlap_record *record, size_t n);
 

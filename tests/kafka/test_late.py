@@ -12,8 +12,8 @@ from wire_proxy import PRODUCE, Fate, Proxy
 
 
 def append(corpus, tools, values):
-    subprocess.run([tools / "topic", "append", f"{corpus.name}.a"], input="".join(f"0\t\t{v.hex()}\n" for v in values), text=True, check=True, timeout=60,
-                   env={**os.environ, "RIFFLE_BOOTSTRAP": corpus.bootstrap})
+    subprocess.run([tools / "topic", "append", f"{corpus.name}.a"], input="".join(f"0\t\t{v.hex()}\n" for v in values), text=True,
+                   check=True, timeout=60, env={**os.environ, "RIFFLE_BOOTSTRAP": corpus.bootstrap})
 
 
 class Late:

@@ -1,4 +1,4 @@
-/* overlap.h: which records of one ordinal differ, wherever they stand. */
+/* overlap.h: which records of one ordinal differ, at any offsets. */
 #include "tests/unit/test.h"
 
 #include "producer/writer/overlap.h"
