@@ -125,6 +125,12 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 		    "domain %s has %zu partitions, the configuration wants %" PRIu32
 		    ": see `riffle topics`, or give --sizes",
 		    d->name, d->partitions_n, c->domains[i].partitions);
+	if (d->partitions_late > 0)
+		return fail(f, FAIL_TIMEOUT,
+		    "domain %s: the broker has not returned the last record of %zu of %zu "
+		    "partitions within %d s, so its length is not known: run it again, or give "
+		    "--sizes",
+		    d->name, d->partitions_late, d->partitions_n, STATUS_QUERY_MS / 1000);
 	if (!d->live && d->partitions_sealed < d->partitions_n)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s is not sealed, so that its length is not known: `riffle %s %s -c "

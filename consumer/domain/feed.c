@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/kafka/kafka.h"
 #include "common/record/schema.h"
 #include "common/record/sequence.h"
@@ -38,6 +39,7 @@ enum {
  */
 struct feed_partition {
 	bool loading;
+	bool told; /* of two records of one ordinal that differ */
 	/*
 	 * The push that is known: ordinal pushed_from stands at offset pushed_from + push. Those
 	 * behind it stand at their ordinal + push, or later by duplicates, or earlier where
@@ -866,6 +868,31 @@ meet_lost(struct feed *d, struct feed_load *l, bool *restarted, struct failure *
 	return restart(d, l, low, f);
 }
 
+/*
+ * A duplicate holds what the first record of its ordinal holds, unless two producers read different
+ * inputs (producer/writer/overlap.h). The first one counts, as it did for all who read it before.
+ */
+static void
+compare_duplicate(struct feed *d, const struct feed_block *b, const rd_kafka_message_t *msg,
+    const struct sequence_view *s)
+{
+	struct feed_partition *p = partition_of(d, b->domain, b->partition);
+	const struct feed_block_record *first;
+
+	if (p->told || s->ordinal < b->first || s->ordinal >= b->first + b->filled)
+		return;
+	first = &b->record[s->ordinal - b->first];
+	if (first->payload == NULL ||
+	    (first->n == s->payload.raw_n && memcmp(first->payload, s->payload.raw, first->n) == 0))
+		return;
+	p->told = true;
+	log_warning("mix: MIX-TWICE topic=%s partition=%" PRIu32 " offsets %" PRId64 " and %" PRId64
+		    " both hold sequence %" PRIu64
+		    ", and they differ: two producers read different inputs. The first one counts, "
+		    "so documents may be missing or be there twice from here on",
+	    d->domain[b->domain].name, b->partition, first->offset, msg->offset, s->ordinal);
+}
+
 static enum fail_code
 take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg, bool *restarted,
     struct failure *f)
@@ -880,6 +907,7 @@ take_sequence(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg
 	if (s.ordinal < want) { /* before the block, or a duplicate */
 		l->undecodable = 0;
 		l->sure = true;
+		compare_duplicate(d, b, msg, &s);
 		if (b->filled > 0 || l->stepped || want - s.ordinal <= FEED_SKIP_MAX)
 			return FAIL_NONE;
 		/* It stands at least so far behind this record, unless some are missing. */

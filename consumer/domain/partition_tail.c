@@ -133,6 +133,7 @@ read_assigned(rd_kafka_t *reader, rd_kafka_topic_partition_list_t *list, int64_t
 		if (at != NULL && !kafka_passing(m->err) &&
 		    (m->err != RD_KAFKA_RESP_ERR__PARTITION_EOF || kafka_at_end(m, at->high))) {
 			take(m, at);
+			at->answered = true;
 			e->opaque = NULL; /* heard of */
 			left--;
 		}
@@ -156,7 +157,7 @@ read_some(rd_kafka_t *reader, struct partition_tail_at *at, size_t n, int64_t de
 		rd_kafka_topic_partition_t *e =
 		    rd_kafka_topic_partition_list_add(list, at[i].topic, at[i].partition);
 
-		at[i].known = at[i].bad = false;
+		at[i].answered = at[i].known = at[i].bad = false;
 		at[i].recipe = NULL;
 		e->offset = at[i].high - 1;
 		e->opaque = &at[i];

@@ -50,9 +50,10 @@ enum fail_code partition_tail_decode(
 struct partition_tail_at {
 	const char *topic; /* borrowed */
 	int32_t partition;
-	int64_t high; /* its end, > 0 */
-	bool known;   /* the record was there and is in `tail`; */
-	bool bad;     /* or it was there and cannot be read, for this reason: */
+	int64_t high;  /* its end, > 0 */
+	bool answered; /* in time, by a record or by none */
+	bool known;    /* the record was there and is in `tail`; */
+	bool bad;      /* or it was there and cannot be read, for this reason: */
 	char reason[PARTITION_TAIL_REASON_BYTES];
 	struct partition_tail tail;
 	bool want_recipe;
@@ -61,8 +62,9 @@ struct partition_tail_at {
 
 /*
  * Reads the last record of each of at[n], of at most `at_once` partitions at a time. What does not
- * come within timeout_ms, or was deleted, is neither known nor bad afterwards. Any other record is
- * read by the offset behind it as `high`: it brings all that a fetch takes with it. `reader` is a
+ * come within timeout_ms, or was deleted, is neither known nor bad afterwards; `answered` tells the
+ * two apart. Any other record is read by the offset behind it as `high`: it brings all that a fetch
+ * takes with it. `reader` is a
  * KAFKA_READER with nothing assigned, now and afterwards, that has been asked about these
  * partitions before (kafka.h tells why).
  * FAIL_DENIED: the user may not read one of the topics. FAIL_BROKER.

@@ -98,6 +98,22 @@ compare(struct recipe_differences *out, const struct asked *a, size_t k, const s
 	return code;
 }
 
+static enum fail_code
+read_tails(struct asked *a, rd_kafka_t *reader, int timeout_ms, struct failure *f)
+{
+	if (partition_tail_read_many(reader, a->at, a->n, PARTITION_TAIL_FEW_MAX, timeout_ms, f) !=
+	    FAIL_NONE)
+		return f->code;
+	for (size_t k = 0; k < a->n; k++)
+		if (!a->at[k].answered)
+			return fail(f, FAIL_TIMEOUT,
+			    "topic %s partition 0: the broker has not returned the record at "
+			    "offset %" PRId64 " within %d s: is it overloaded, or does a follower "
+			    "lag?",
+			    a->at[k].topic, a->at[k].high - 1, timeout_ms / 1000);
+	return FAIL_NONE;
+}
+
 /* By the last records, then by the first of those partitions whose last one has no recipe. */
 static enum fail_code
 compare_all(struct recipe_differences *out, struct asked *a, rd_kafka_t *reader,
@@ -105,8 +121,7 @@ compare_all(struct recipe_differences *out, struct asked *a, rd_kafka_t *reader,
 {
 	size_t left = 0;
 
-	if (partition_tail_read_many(reader, a->at, a->n, PARTITION_TAIL_FEW_MAX, timeout_ms, f) !=
-	    FAIL_NONE)
+	if (read_tails(a, reader, timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	for (size_t k = 0; k < a->n; k++) {
 		bool known = a->at[k].recipe != NULL;
@@ -120,8 +135,7 @@ compare_all(struct recipe_differences *out, struct asked *a, rd_kafka_t *reader,
 		a->at[left++].high = a->low[k] + 1;
 	}
 	a->n = left;
-	if (partition_tail_read_many(reader, a->at, a->n, PARTITION_TAIL_FEW_MAX, timeout_ms, f) !=
-	    FAIL_NONE)
+	if (read_tails(a, reader, timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	for (size_t k = 0; k < a->n; k++) {
 		if (compare(&out[a->index[k]], a, k, c, f) != FAIL_NONE)

@@ -20,9 +20,9 @@
 
 /*
  * Fills out[domains_n of the configuration]; empty where a domain is as configured, or nothing is
- * known: no record, a release without recipes, no answer within timeout_ms. Only domains with
- * there[i] are asked (NULL: all); their train topics must exist. `reader` is a KAFKA_READER with
- * nothing assigned. FAIL_DATA: a recipe cannot be read. FAIL_DENIED, FAIL_BROKER.
+ * known: no record, or a release without recipes. Only domains with there[i] are asked (NULL: all);
+ * their train topics must exist. `reader` is a KAFKA_READER with nothing assigned. FAIL_DATA: a
+ * recipe cannot be read. FAIL_TIMEOUT: a record did not come in time. FAIL_DENIED, FAIL_BROKER.
  */
 enum fail_code recipes_ask(struct recipe_differences *out, rd_kafka_t *reader,
     const struct config *c, const bool *there, int timeout_ms, struct failure *f);

@@ -80,6 +80,10 @@ past_losses_look(struct past_losses *p, int64_t from, int64_t end,
 	code = status_tail_open(&t, f);
 	if (code == FAIL_NONE)
 		code = status_tail_read(&t, p->feed, from, end, f);
+	if (code == FAIL_NONE && p->st.late[STATUS_PART_LOSSES])
+		code = fail(f, FAIL_TIMEOUT,
+		    "the broker has not returned reports of losses within %d s",
+		    STATUS_QUERY_MS / 1000);
 	if (code == FAIL_NONE)
 		feedback_feed_rest(p->feed);
 	status_tail_close(&t);

@@ -488,6 +488,40 @@ problem(struct status *st, const char *code, const char *format, ...)
 	va_end(ap);
 }
 
+/* What the broker did not return in time, and what follows from it. */
+static void
+find_late_problems(struct status *st)
+{
+	static const struct {
+		const char *what, *so;
+	} part[STATUS_PARTS] = {
+	    [STATUS_PART_LEDGER] = {"the last records of the ledger",
+		"the rates and when a run was last seen are incomplete"},
+	    [STATUS_PART_BATCHES] = {"the first batch that is kept",
+		"the first step that is kept is not known"},
+	    [STATUS_PART_RECIPES] = {"the recipes of the domains",
+		"they are not compared with the configuration"},
+	    [STATUS_PART_LOSSES] = {"the last reports of losses", "the losses are incomplete"},
+	    [STATUS_PART_MIXERS] = {"the members of the election",
+		"it is not known which mixers run"},
+	};
+
+	for (size_t i = 0; i < STATUS_PARTS; i++)
+		if (st->late[i])
+			problem(st, "STATUS-INCOMPLETE",
+			    "the broker has not returned %s within %d s, so %s: run `riffle "
+			    "status -c %s` again",
+			    part[i].what, STATUS_QUERY_MS / 1000, part[i].so, st->config->path);
+	for (size_t i = 0; i < st->domains_n; i++)
+		if (st->domain[i].partitions_late > 0)
+			problem(st, "STATUS-INCOMPLETE",
+			    "domain %s: the broker has not returned the last record of %zu of %zu "
+			    "partitions within %d s, so its length and whether it is sealed are "
+			    "not known: run `riffle status -c %s` again",
+			    st->domain[i].name, st->domain[i].partitions_late,
+			    st->domain[i].partitions_n, STATUS_QUERY_MS / 1000, st->config->path);
+}
+
 static void
 find_topic_problems(struct status *st)
 {
@@ -622,7 +656,7 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    "domain %s is in the configuration and not in the mix: `riffle mix -c %s "
 		    "--accept-config` takes it in",
 		    d->name, path);
-	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0')
+	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0' || d->partitions_late > 0)
 		return;
 	if (d->partitions_sealed == 0 && d->sequences == 0)
 		problem(st, "STATUS-NOT-PRODUCED",
@@ -969,6 +1003,7 @@ status_derive(struct status *st, struct failure *f)
 	derive_first_end(st);
 	if (derive_by_plan(st, true, f) != FAIL_NONE)
 		return f->code;
+	find_late_problems(st);
 	find_topic_problems(st);
 	for (size_t i = 0; i < st->domains_n; i++)
 		find_domain_problems(st, &st->domain[i]);

@@ -64,7 +64,18 @@ enum {
 	STATUS_FEEDBACK_RUNS = 8, /* whose losses are shown */
 	STATUS_MIXERS = 16,       /* that are shown */
 	STATUS_HEADLINE_BYTES = 512,
-	STATUS_DEVIATION = 2, /* sequences; promised to stay below (docs/DESIGN.md, promise 4) */
+	STATUS_QUERY_MS = 15000, /* limit of one request to the broker, or of reading one range */
+	STATUS_DEVIATION = 2,    /* sequences; promised to stay below (docs/DESIGN.md, promise 4) */
+};
+
+/* What is read record by record, and may be incomplete when time is up. */
+enum status_part {
+	STATUS_PART_LEDGER,
+	STATUS_PART_BATCHES,
+	STATUS_PART_RECIPES,
+	STATUS_PART_LOSSES,
+	STATUS_PART_MIXERS,
+	STATUS_PARTS
 };
 
 /* One partition of a domain's training topic. */
@@ -102,6 +113,7 @@ struct status_domain {
 	int64_t mixer_commit;
 	struct status_partition *partition; /* [partitions_n]; those that exist */
 	size_t partitions_n, partitions_sealed;
+	size_t partitions_late; /* whose last record did not come in time */
 	/* Its log was published with another configuration; both "" where it was not. */
 	struct recipe_differences differs;
 	char bad[STATUS_PROBLEM_BYTES];   /* why a last record cannot be read; else "" */
@@ -204,7 +216,8 @@ struct status {
 	/* [feedback_n]: of the first runs, in their order, then of others that have reported. */
 	struct status_feedback *feedback;
 	size_t feedback_n;
-	bool mixers_known;                        /* the election answered */
+	bool late[STATUS_PARTS]; /* did not come in time: what is shown of it is incomplete */
+	bool mixers_known;       /* the election answered */
 	struct status_mixer mixer[STATUS_MIXERS]; /* [mixers_n]: the active ones first */
 	size_t mixers_n;
 	const struct ledger_plan *by; /* of the ledger's text, while it is derived; NULL: open it */

@@ -177,12 +177,13 @@ ask_watermarks(struct status_query *q, rd_kafka_topic_partition_list_t *list, st
 
 /*
  * Takes over the last record of a domain partition. One that cannot be read goes into the domain's
- * `bad`. If none came (offset high - 1 holds a marker, or was deleted meanwhile), the partition
- * stays unknown, and its length is taken from the watermarks.
+ * `bad`. If none came (time is up, offset high - 1 holds a marker, or was deleted meanwhile), the
+ * partition stays unknown, and its length is taken from the watermarks.
  */
 static void
 take_tail(struct status_partition *p, const struct partition_tail_at *at, struct status_domain *d)
 {
+	d->partitions_late += !at->answered;
 	if (at->known) {
 		p->known = true;
 		p->sealed = at->tail.sealed;
@@ -290,8 +291,15 @@ ask_recipes(struct status_query *q, struct status *st, struct failure *f)
 		code = q->differs == NULL ? fail_memory(f)
 					  : recipes_ask(q->differs, q->reader, st->config, there,
 						STATUS_QUERY_MS, f);
+		if (code != FAIL_NONE) {
+			free(q->differs);
+			q->differs = NULL;
+		}
+		st->late[STATUS_PART_RECIPES] = code == FAIL_TIMEOUT;
+		if (code == FAIL_TIMEOUT)
+			code = FAIL_NONE;
 	}
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+	for (size_t i = 0; q->differs != NULL && i < n; i++)
 		st->domain[i].differs = q->differs[i];
 	free(there);
 	return code;
@@ -392,6 +400,9 @@ ask_ends(struct status_query *q, struct status *st, rd_kafka_topic_partition_lis
 	if (code == FAIL_NONE)
 		code = keep_partitions(q, st, f);
 	q->domains_ms = code == FAIL_NONE ? q->now_ms : 0;
+	for (size_t i = 0; i < st->domains_n; i++)
+		if (st->domain[i].partitions_late > 0)
+			q->domains_ms = 0; /* asked again by the next read */
 	return code;
 }
 

@@ -107,6 +107,7 @@ status_tail_read(
 		    (any && r.offset < end && take(t, &r, f) != FAIL_NONE))
 			return f->code;
 	}
+	t->st->late[STATUS_PART_LOSSES] = from < end && feedback_feed_position(feed) < end;
 	for (size_t i = 0; i < t->st->feedback_n; i++) {
 		take_steps(t, i, true);
 		t->st->feedback[i].counts = *losses_counted(t->of[i]);
@@ -190,7 +191,7 @@ keep(struct status_query *q, const struct status *st, struct failure *f)
 	q->feedback = copy_feedback(st->feedback, st->feedback_n, st->domains_n);
 	if (q->feedback == NULL)
 		return fail_memory(f);
-	q->losses_ms = q->now_ms;
+	q->losses_ms = st->late[STATUS_PART_LOSSES] ? 0 : q->now_ms;
 	return FAIL_NONE;
 }
 

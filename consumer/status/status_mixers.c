@@ -74,6 +74,7 @@ status_mixers_read(struct status_query *q, struct status *st, struct failure *f)
 		q->mixers_ms = q->now_ms;
 		return FAIL_NONE;
 	}
+	st->late[STATUS_PART_MIXERS] = code == FAIL_TIMEOUT;
 	if (code == FAIL_TIMEOUT) { /* see kafka_group_members() */
 		kafka_close(q->election);
 		q->election = NULL;

@@ -148,7 +148,7 @@ status_query_topic(const struct status *st, enum topic_kind kind, int domain, co
  */
 enum fail_code
 status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
-    bool (*take)(const rd_kafka_message_t *, void *), void *to, struct failure *f)
+    bool (*take)(const rd_kafka_message_t *, void *), void *to, bool *late, struct failure *f)
 {
 	int64_t deadline_ms = clock_ms() + STATUS_QUERY_MS;
 	rd_kafka_resp_err_t err = kafka_assign_one(rk, topic, 0, from);
@@ -169,6 +169,7 @@ status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 		rd_kafka_message_destroy(m);
 	}
 	rd_kafka_assign(rk, NULL);
+	*late = more;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
 		return FAIL_NONE; /* deleted meanwhile: there is nothing to show */
 	kafka_fail_topic(f, rk, err, NULL, "reading it", topic);
@@ -308,8 +309,8 @@ read_first_batch(struct status_query *q, struct status *st, const char *topic, s
 		return FAIL_NONE;
 	st->batches_kept = q->kept_known && q->kept_low == low;
 	st->step_kept = q->step_kept;
-	if (!st->batches_kept &&
-	    status_query_range(q->reader, topic, low, high, take_first_batch, st, f) != FAIL_NONE)
+	if (!st->batches_kept && status_query_range(q->reader, topic, low, high, take_first_batch,
+				     st, &st->late[STATUS_PART_BATCHES], f) != FAIL_NONE)
 		return f->code;
 	q->kept_known = st->batches_kept;
 	q->kept_low = low;

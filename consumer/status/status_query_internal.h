@@ -40,8 +40,7 @@ struct status_step {
 };
 
 enum {
-	STATUS_RECORDS = 64,     /* of the ledger, the last ones, are kept */
-	STATUS_QUERY_MS = 15000, /* limit of one request to the broker, or of reading one range */
+	STATUS_RECORDS = 64, /* of the ledger, the last ones, are kept */
 	STATUS_QUERY_SLICE_MS = 500,
 };
 
@@ -113,10 +112,10 @@ struct status_query {
 
 /*
  * Hands the visible records of [from, end) of partition 0 to `take` until it returns false, or the
- * partition ends, or time is up: what is shown then is what was read.
+ * partition ends, or time is up. Then *late is set: what was read is shown, and is incomplete.
  */
 enum fail_code status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
-    bool (*take)(const rd_kafka_message_t *, void *), void *to, struct failure *f);
+    bool (*take)(const rd_kafka_message_t *, void *), void *to, bool *late, struct failure *f);
 
 /* Whether a part that was read at `read_ms` is older than `pace_ms` allows. */
 bool status_query_due(const struct status_query *q, int64_t read_ms, int64_t pace_ms);
@@ -186,7 +185,10 @@ struct status_tail {
 enum fail_code status_tail_open(struct status_tail *t, struct failure *f);
 void status_tail_close(struct status_tail *t); /* also after a failure */
 
-/* The reports of [from, end); steps that are complete behind an open one count at the end. */
+/*
+ * The reports of [from, end); steps that are complete behind an open one count at the end. Sets
+ * STATUS_PART_LOSSES of t->st->late if time is up before.
+ */
 enum fail_code status_tail_read(struct status_tail *t, struct feedback_feed *feed, int64_t from,
     int64_t end, struct failure *f);
 

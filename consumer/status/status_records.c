@@ -122,11 +122,12 @@ status_records_read(
 		old++;
 	forget(q, old);
 	next = q->records_n == 0 ? from : q->record[q->records_n - 1].offset + 1;
-	if (next < end && status_query_range(q->reader, topic, next, end, take, q, f) != FAIL_NONE)
+	if (next < end && status_query_range(q->reader, topic, next, end, take, q,
+			      &st->late[STATUS_PART_LEDGER], f) != FAIL_NONE)
 		return f->code;
 	if (q->records_n == 0 || q->record[q->records_n - 1].offset < end)
 		keep(q, &st->ledger, end, st->ledger_time_ms);
-	q->records_from = from;
+	q->records_from = st->late[STATUS_PART_LEDGER] ? -1 : from; /* with a gap: read all again */
 	st->sample = calloc(STATUS_RECORDS, sizeof(*st->sample));
 	st->seen = calloc(st->ledger.runs_n + 1, sizeof(*st->seen));
 	if (st->sample == NULL || st->seen == NULL)

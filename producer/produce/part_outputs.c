@@ -100,7 +100,8 @@ ask(struct part_outputs *outs, rd_kafka_t *reader, struct failure *f)
 	const uint64_t tokenizer = tokenizer_fingerprint(outs->o.tokenizer);
 	struct resume_expected expected = {.tokenizer = tokenizer,
 	    .tokenizer_file = outs->o.config->tokenizer.file,
-	    .sequence_length = outs->o.config->sequence_length};
+	    .sequence_length = outs->o.config->sequence_length,
+	    .overlap_bytes = writer_overlap_bytes(&outs->o.config->kafka)};
 
 	for (size_t i = 0; i < outs->n; i++) {
 		const struct config_domain *d =

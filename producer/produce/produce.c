@@ -22,6 +22,7 @@
 #include "producer/produce/part_list.h"
 #include "producer/writer/resume.h"
 #include "producer/writer/turn.h"
+#include "producer/writer/writer.h"
 
 enum {
 	FIRST_ANSWER_MS = 10000,
@@ -234,7 +235,8 @@ check_made_with(
 	    .tokenizer = tokenizer,
 	    .tokenizer_file = p->config->tokenizer.file,
 	    .sequence_length = p->config->sequence_length,
-	    .packing = d->packing};
+	    .packing = d->packing,
+	    .overlap_bytes = writer_overlap_bytes(&p->config->kafka)};
 	struct resume log = {0};
 	char topic[TOPIC_MAX_BYTES + 1], *recipe;
 	int partitions;

@@ -7,9 +7,10 @@
 #include <string.h>
 
 #include "common/kafka/kafka.h"
-#include "common/record/frame.h"
 #include "common/record/schema.h"
 #include "common/record/sequence.h"
+#include "producer/writer/contents.h"
+#include "producer/writer/overlap.h"
 
 enum { ASK_TIMEOUT_MS = 30000, LATE_TRIES_MAX = 3 };
 
@@ -111,32 +112,12 @@ take_proof(struct resume *out, const struct sequence_view *s, const struct seque
 static enum fail_code
 decode_tail(struct resume *out, const struct sequence_view *s, struct failure *f)
 {
-	const struct sequence_payload_view *p = &s->payload;
-	struct text_view *source = calloc(p->sources_n + 1, sizeof(*source));
-	struct sequence_span *span = calloc(p->spans_n + 1, sizeof(*span));
-	struct sequence_range *no_loss = calloc(p->no_loss_n + 1, sizeof(*no_loss));
-	uint32_t *token = malloc(p->count * sizeof(*token));
-	struct frame_codec *codec = NULL;
-	enum fail_code code;
+	struct contents c = {0};
+	enum fail_code code = contents_open(&c, s, f);
 
-	if (source == NULL || span == NULL || no_loss == NULL || token == NULL)
-		code = fail_memory(f);
-	else
-		code = sequence_payload_check_hash(p, f);
 	if (code == FAIL_NONE)
-		code = frame_codec_open(&codec, f);
-	if (code == FAIL_NONE)
-		code = frame_decode(
-		    codec, p->frame, p->frame_n, p->count, p->width, token, sizeof(*token), f);
-	if (code == FAIL_NONE) {
-		sequence_payload_lists(p, source, span, no_loss);
-		code = take_proof(out, s, span, token, f);
-	}
-	frame_codec_close(codec);
-	free(source);
-	free(span);
-	free(no_loss);
-	free(token);
+		code = take_proof(out, s, c.span, c.token, f);
+	contents_close(&c);
 	return code;
 }
 
@@ -347,8 +328,11 @@ resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t pa
 	if (msg == NULL)
 		return FAIL_NONE;
 	out->no_target = CONFIG_NO_TARGET_KEEP; /* until a recipe says otherwise */
-	code = take_record(out, msg->payload, msg->len, expected, f);
 	out->offset_next = msg->offset + 1;
+	code = overlap_check(
+	    &msg, reader, topic, partition, expected->overlap_bytes, expected->domain, f);
+	if (code == FAIL_NONE)
+		code = take_record(out, msg->payload, msg->len, expected, f);
 	if (out->state == RESUME_ENDED)
 		take_bytes(out, msg);
 	else if (out->state == RESUME_PARTIAL)

@@ -45,8 +45,9 @@ struct writer {
  *                                                                                   another's
  *
  * Two producers at one partition write every sequence twice. Readers drop the second of two equal
- * ordinals, so that nothing is lost; but the producer that notices fails and puts no further
- * record. Whose turn it is (turn.h) resumes; the other was overtaken.
+ * ordinals, so that nothing is lost if both read the same input. The producer that notices fails and
+ * puts no further record. Whose turn it is (turn.h) resumes, which compares the records of the two
+ * (overlap.h); the other was overtaken.
  *
  * _private of a sequence is its partition, that of a reject is NULL. A broker that recognises a
  * repeated request may not say its offset (-1): then the next report does.
@@ -108,6 +109,12 @@ waiting_bytes_max(const struct properties *properties)
 	size_t batch = given == NULL ? BATCH_BYTES : strtoull(given, NULL, 10);
 
 	return batch + batch / 4 * 3;
+}
+
+size_t
+writer_overlap_bytes(const struct properties *properties)
+{
+	return 2 * 2 * waiting_bytes_max(properties);
 }
 
 enum fail_code

@@ -7,6 +7,8 @@
  *
  * Files of this room:
  *     resume         where a producer continues, by the last record of each of its partitions
+ *     overlap        whether the records of two producers that met in a partition are equal
+ *     contents       what a Sequence of the log holds
  *     writer         records to partitions, without a gap and each once
  *     turn           of several producers of an input one at a time
  *     holder         which process has the turn, and whether it lives
@@ -104,6 +106,12 @@ enum fail_code writer_settle_rejects(struct writer *w, struct failure *f);
 
 /* Serves delivery reports; the failure of any record so far. */
 enum fail_code writer_poll(struct writer *w, struct failure *f);
+
+/*
+ * How far before the end of a partition the records of two producers can have met (overlap.h):
+ * twice what both of them have on their way.
+ */
+size_t writer_overlap_bytes(const struct properties *properties);
 
 /* Waits until everything is delivered; FAIL_TIMEOUT where that takes longer. */
 enum fail_code writer_flush(struct writer *w, int timeout_ms, struct failure *f);

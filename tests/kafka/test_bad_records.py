@@ -176,6 +176,23 @@ def test_an_ordinal_from_nowhere_ends_the_mixer_with_its_topic(riffle, fill, con
     assert f"topic {unique}.a partition 0: " in last and "are missing" in last and "another program writes here" in last
 
 
+def test_a_second_record_of_an_ordinal_that_differs_is_reported_and_the_first_one_counts(
+        riffle, fill, configure, read, topic, unique):
+    """As two producers leave them that read different inputs. An equal record is a duplicate without a word."""
+    fill("a", sequences=60)
+    riffle("mix", "-c", configure({"a": 1}, "before"), "--until-step", 10)
+    log = topic(f"{unique}.a")
+    good = list(log.records[0])
+    for record, said in [(good[12], 0), (changed(good[13], ordinal=12), 1)]:
+        log.records[0] = good[:20] + [record] + good[20:]
+        log.write(1)
+        name = f"after{said}"
+        done = riffle("mix", "-c", configure({"a": 1}, name), "--until-step", 10)
+        assert done.stderr.count(f"MIX-TWICE topic={unique}.a partition=0 offsets 12 and 20 both hold sequence 12") == said, done.stderr
+        assert done.stderr.count("MIX-TWICE") == said
+        assert read(configure({"a": 1}, name), 10) == read(configure({"a": 1}, "before"), 10)
+
+
 def test_an_ordinal_that_is_repeated_in_the_place_of_another_is_a_missing_one(riffle, fill, configure, topic, unique):
     fill("a", sequences=60)
     log = topic(f"{unique}.a")

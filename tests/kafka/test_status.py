@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from conftest import ROOT, both_forms
-from wire_proxy import FIND_COORDINATOR, Fate, Proxy
+from wire_proxy import FETCH, FIND_COORDINATOR, Fate, Proxy
 
 LENGTH, BATCH, LANES, LEAD = 64, 16, 4, 64
 PROBLEMS = (ROOT / "docs/OPERATIONS.md").read_text().partition("## Problems of riffle status")[2].partition("\n## ")[0]
@@ -323,6 +323,24 @@ def test_coordinators_that_are_found_late_end_nothing(riffle, config, bootstrap,
     mix = json.loads(done.stdout)["mix"]
     assert [r["step"] for r in mix["runs"]] == [5]
     assert mix["mixers"] == []
+
+
+def test_what_a_broker_does_not_return_in_time_is_a_problem(riffle, config, bootstrap, unique, fill):
+    """A follower that lags behind, or a broker that is overloaded, does not return the last records of one domain."""
+    riffle("topics", "-c", config, "--create")
+    fill(*WEIGHTS)
+    proxy = Proxy(bootstrap, lambda key: Fate.LOSE_ANSWER if key == FETCH and f"{unique}c.books".encode() in proxy.request
+                  else Fate.PASS)
+    try:
+        done = riffle("status", "-c", config, "--json", "--check", "-X", f"bootstrap.servers={proxy.address}", check=False)
+    finally:
+        proxy.close()
+    assert done.returncode == 1 and "STATUS-INCOMPLETE" in done.stderr, done.stderr
+    late = [p["text"] for p in json.loads(done.stdout)["problem_list"] if p["code"] == "STATUS-INCOMPLETE"]
+    assert any(re.match("domain books: the broker has not returned the last record of 1 of 1 partitions within 15 s", p) for p in late)
+    assert any(p.startswith("the broker has not returned the recipes of the domains within 15 s") for p in late)
+    assert not any("domain books is not sealed" in p for p in json.loads(done.stdout)["problems"])
+    assert "STATUS-INCOMPLETE" in PROBLEMS
 
 
 def test_no_broker_is_one_sentence(riffle, config):

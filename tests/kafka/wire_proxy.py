@@ -18,7 +18,7 @@ import threading
 import time
 
 LATE_SECONDS = 1.3
-PRODUCE, METADATA, OFFSET_FETCH, FIND_COORDINATOR, INIT_PRODUCER, ADD_PARTITIONS, END_TRANSACTION = 0, 3, 9, 10, 22, 24, 26
+PRODUCE, FETCH, METADATA, OFFSET_FETCH, FIND_COORDINATOR, INIT_PRODUCER, ADD_PARTITIONS, END_TRANSACTION = 0, 1, 3, 9, 10, 22, 24, 26
 
 
 class Fate(enum.Enum):
@@ -77,6 +77,7 @@ class Proxy:
         self.decide = decide
         self.held, self.clients = [], set()
         self.answered_bytes = 0  # that the broker has sent
+        self.request = b""  # that decide() is asked about
         self.lock = threading.Lock()
         self.listener = socket.create_server((self.host, 0))
         own = self.listener.getsockname()[1]
@@ -108,6 +109,7 @@ class Proxy:
                 frame = read_frame(client)
                 api_key, version, correlation = struct.unpack(">hhi", frame[4:12])
                 with self.lock:
+                    self.request = frame
                     fate = self.decide(api_key)
                 if fate == Fate.HOLD:
                     self.held.append(frame)

@@ -127,6 +127,32 @@ test_a_mix_that_runs_well_has_no_problems(void **state)
 }
 
 static void
+test_what_did_not_come_in_time_is_a_problem(void **state)
+{
+	struct status *st;
+
+	(void)state;
+	for (size_t i = 0; i < STATUS_PARTS; i++) {
+		st = mixing();
+		st->late[i] = true;
+		derive(st);
+		assert_int_equal(st->problems_n, 1);
+		assert_string_equal(st->problem[0].code, "STATUS-INCOMPLETE");
+		assert_non_null(strstr(st->headline, "1 problem"));
+		status_free(st);
+	}
+	st = mixing();
+	st->domain[1].partitions_late = 1;
+	st->domain[1].partitions_sealed--; /* as far as is known */
+	st->domain[1].sealed_length = -1;
+	derive(st);
+	assert_int_equal(st->problems_n, 1);
+	assert_string_equal(st->problem[0].code, "STATUS-INCOMPLETE");
+	assert_non_null(strstr(st->problem[0].text, "the last record of 1 of "));
+	status_free(st);
+}
+
+static void
 test_a_mix_that_could_start_is_told_how(void **state)
 {
 	struct status *st = ready();
@@ -810,6 +836,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_mix_that_runs_well_has_no_problems),
+	    cmocka_unit_test(test_what_did_not_come_in_time_is_a_problem),
 	    cmocka_unit_test(test_a_mix_that_could_start_is_told_how),
 	    cmocka_unit_test(test_shares_come_from_the_ledger_and_before_it_from_the_configuration),
 	    cmocka_unit_test(test_the_target_is_what_was_taken_and_what_is_owed),
