@@ -183,8 +183,8 @@ enum fail_code kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partit
     int64_t time_ms, int64_t *offset, int timeout_ms, struct failure *f);
 
 /*
- * rd_kafka_assign(), which nothing else calls: returns once librdkafka has stopped the partitions
- * that were assigned before. NULL: assigns none.
+ * rd_kafka_assign(), which nothing else calls. No later call on the handle, kafka_close() included,
+ * comes before librdkafka has stopped the partitions that were assigned before. NULL: assigns none.
  *
  * Why it waits (librdkafka #5573, in 2.15 and earlier). A partition that is taken out of the
  * assignment is stopped by two messages in the queue of librdkafka's main thread, and it counts as
@@ -195,8 +195,9 @@ enum fail_code kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partit
  *     rd_kafka_assign(A)   queue: stop A, assign A   --> stopped A, and A is stopped once more
  *                          the second "stopped A" ends the process at an assert
  *
- * rd_kafka_destroy() in place of the last call does the same. The queue is first in, first out, so a
- * call that the main thread has answered is behind "stop A", and the next one behind "stopped A".
+ * rd_kafka_destroy() in place of the last call does the same. The queue is first in, first out. So a
+ * question that the main thread has answered came after "stop A", and what follows the answer comes
+ * after "stopped A".
  */
 rd_kafka_resp_err_t kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list);
 
