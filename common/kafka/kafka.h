@@ -27,7 +27,7 @@
  * the cause. Errors reported by librdkafka's threads are logged, rate-limited, once a broker and
  * kind.
  *
- * Before rd_kafka_assign() or the first rd_kafka_produce() on a topic that a handle has not met,
+ * Before kafka_assign() or the first rd_kafka_produce() on a topic that a handle has not met,
  * query the topic with that very handle (kafka_partitions, kafka_watermarks_many): then it knows
  * the leaders. Else librdkafka 2.0.2 finds them at its next look, up to a second later (measured:
  * 1.0 s against 5 ms).
@@ -181,6 +181,25 @@ enum fail_code kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_li
  */
 enum fail_code kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partition,
     int64_t time_ms, int64_t *offset, int timeout_ms, struct failure *f);
+
+/*
+ * rd_kafka_assign(), which nothing else calls. No later call on the handle, kafka_close() included,
+ * comes before librdkafka has stopped the partitions that were assigned before. NULL: assigns none.
+ *
+ * Why it waits (librdkafka #5573, in 2.15 and earlier). A partition that is taken out of the
+ * assignment is stopped by two messages in the queue of librdkafka's main thread, and it counts as
+ * started until the second one is served:
+ *
+ *     rd_kafka_assign(A)   A is started
+ *     rd_kafka_assign(A)   queue: stop A
+ *     rd_kafka_assign(A)   queue: stop A, assign A   --> stopped A, and A is stopped once more
+ *                          the second "stopped A" ends the process at an assert
+ *
+ * rd_kafka_destroy() in place of the last call does the same. The queue is first in, first out. So a
+ * question that the main thread has answered came after "stop A", and what follows the answer comes
+ * after "stopped A".
+ */
+rd_kafka_resp_err_t kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list);
 
 /*
  * Reads one partition from `offset` on, and nothing else. Records that were fetched before may

@@ -411,13 +411,25 @@ kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t ti
 }
 
 rd_kafka_resp_err_t
+kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list)
+{
+	rd_kafka_resp_err_t err = rd_kafka_assign(rk, list);
+	rd_kafka_topic_partition_list_t *unused;
+
+	/* Asked for its answer's place in the queue alone. */
+	if (rd_kafka_assignment(rk, &unused) == RD_KAFKA_RESP_ERR_NO_ERROR)
+		rd_kafka_topic_partition_list_destroy(unused);
+	return err;
+}
+
+rd_kafka_resp_err_t
 kafka_assign_one(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t offset)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_resp_err_t err;
 
 	rd_kafka_topic_partition_list_add(list, topic, partition)->offset = offset;
-	err = rd_kafka_assign(rk, list);
+	err = kafka_assign(rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	return err;
 }
@@ -505,7 +517,7 @@ last_before(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t low, i
 		end = from;
 		step *= 2;
 	}
-	rd_kafka_assign(rk, NULL);
+	kafka_assign(rk, NULL);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR && *last != NULL) {
 		rd_kafka_message_destroy(*last);
 		*last = NULL;
@@ -575,7 +587,7 @@ kafka_first_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafk
 		return f->code;
 	if (low < high)
 		err = last_between(rk, topic, partition, low, low + 1, out, deadline_ms);
-	rd_kafka_assign(rk, NULL);
+	kafka_assign(rk, NULL);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;
 	assert(*out == NULL);

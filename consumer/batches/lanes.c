@@ -425,7 +425,7 @@ lanes_assign(struct lanes *l, const int64_t *offset_next, struct failure *f)
 	list = parts_at(l, offset_next);
 	if (list == NULL)
 		return fail_memory(f);
-	err = rd_kafka_assign(l->rk, list);
+	err = kafka_assign(l->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		return FAIL_NONE;

@@ -66,7 +66,7 @@ documents_close(struct documents *d)
 		return;
 	drop(&d->held);
 	drop(&d->before);
-	rd_kafka_assign(d->rk, NULL);
+	kafka_assign(d->rk, NULL);
 	kafka_close(d->rk);
 	free(d->span);
 	free(d->line);

@@ -216,7 +216,7 @@ assign(struct held_out *h, struct failure *f)
 
 	assert(h->at < h->partitions);
 	rd_kafka_topic_partition_list_add(list, h->topic, (int32_t)h->at)->offset = h->low[h->at];
-	err = rd_kafka_assign(h->rk, list);
+	err = kafka_assign(h->rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return kafka_fail_code(f, err, NULL, "reading a held-out set");

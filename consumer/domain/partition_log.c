@@ -112,7 +112,7 @@ partition_log_close(struct partition_log *l)
 		return;
 	if (l->held != NULL)
 		rd_kafka_message_destroy(l->held);
-	rd_kafka_assign(l->rk, NULL);
+	kafka_assign(l->rk, NULL);
 	frame_codec_close(l->codec);
 	free(l->source);
 	free(l->span);

@@ -163,10 +163,10 @@ read_some(rd_kafka_t *reader, struct partition_tail_at *at, size_t n, int64_t de
 		e->opaque = &at[i];
 	}
 	qsort(list->elems, (size_t)list->cnt, sizeof(list->elems[0]), by_place);
-	err = rd_kafka_assign(reader, list);
+	err = kafka_assign(reader, list);
 	code = err == RD_KAFKA_RESP_ERR_NO_ERROR ? read_assigned(reader, list, deadline_ms, f)
 						 : FAIL_NONE;
-	rd_kafka_assign(reader, NULL);
+	kafka_assign(reader, NULL);
 	rd_kafka_topic_partition_list_destroy(list);
 	return err == RD_KAFKA_RESP_ERR_NO_ERROR
 		   ? code

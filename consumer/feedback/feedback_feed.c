@@ -103,7 +103,7 @@ feedback_feed_seek(struct feedback_feed *d, int64_t offset_next, struct failure 
 void
 feedback_feed_rest(struct feedback_feed *d)
 {
-	rd_kafka_assign(d->rk, NULL);
+	kafka_assign(d->rk, NULL);
 	d->sought = false;
 }
 

@@ -227,7 +227,7 @@ ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *ou
 		*n = 0;
 	}
 	l->assigned = -1;
-	rd_kafka_assign(l->rk, NULL);
+	kafka_assign(l->rk, NULL);
 	if (kafka_last_record(l->rk, l->topic, 0, &m, l->timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	*any = m != NULL;

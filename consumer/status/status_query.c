@@ -168,7 +168,7 @@ status_query_range(rd_kafka_t *rk, const char *topic, int64_t from, int64_t end,
 			err = m->err, more = false;
 		rd_kafka_message_destroy(m);
 	}
-	rd_kafka_assign(rk, NULL);
+	kafka_assign(rk, NULL);
 	*late = more;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR || err == RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET)
 		return FAIL_NONE; /* deleted meanwhile: there is nothing to show */

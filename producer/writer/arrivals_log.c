@@ -153,9 +153,9 @@ arrivals_log_read(struct live_order *r, bool *once, size_t *input, int64_t *end,
 		return FAIL_NONE;
 	list = rd_kafka_topic_partition_list_new(1);
 	rd_kafka_topic_partition_list_add(list, topic, 0)->offset = low;
-	rd_kafka_assign(reader, list);
+	kafka_assign(reader, list);
 	code = read_all(&s, reader, topic, high, f);
-	rd_kafka_assign(reader, NULL);
+	kafka_assign(reader, NULL);
 	rd_kafka_topic_partition_list_destroy(list);
 	live_order_settle(r);
 	*once = s.once;
@@ -254,7 +254,7 @@ check_alone(struct arrivals_log *l, struct failure *f)
 		}
 		rd_kafka_message_destroy(m);
 	}
-	rd_kafka_assign(l->reader, NULL);
+	kafka_assign(l->reader, NULL);
 	l->gap = false;
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return kafka_fail_topic(f, l->reader, err, NULL, "reading", l->name);

@@ -681,7 +681,7 @@ def test_a_rerun_after_completion_says_so_and_changes_nothing(calm):
 @pytest.fixture
 def interrupted(corpus):
     """A corpus of one plain and one compressed domain, killed in the middle of each."""
-    documents = texts(400, 3)
+    documents = [*texts(400, 3), "the 1234 " * 40]  # the log ends in the last one
     (corpus.folder / "a.jsonl").write_text(lines(documents))
     (corpus.folder / "b.jsonl.gz").write_bytes(gzip.compress(lines(documents).encode()))
     corpus.documents = documents

@@ -575,6 +575,30 @@ commit(rd_kafka_t *reader, const char *topic, int32_t partition, int64_t offset,
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+/* rd_kafka_assign() in place of kafka_assign() ends this test at an assert of librdkafka. */
+static void
+test_partitions_are_assigned_again_and_closed_before_they_have_stopped(void **state)
+{
+	enum { HANDLES = 5, ROUNDS = 40, PARTITIONS = 8 };
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(PARTITIONS);
+
+	(void)state;
+	for (int p = 0; p < PARTITIONS; p++)
+		rd_kafka_topic_partition_list_add(list, "m.batches", p)->offset = 0;
+	for (int h = 0; h < HANDLES; h++) {
+		rd_kafka_t *rk = open_mock(KAFKA_READER);
+
+		for (int i = 0; i < ROUNDS; i++) {
+			assert_int_equal(kafka_assign(rk, list), RD_KAFKA_RESP_ERR_NO_ERROR);
+			if (i % 5 == 4)
+				kafka_assign(rk, NULL);
+		}
+		kafka_assign(rk, list);
+		kafka_close(rk);
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 static void
 test_a_groups_offsets_come_with_their_metadata(void **state)
 {
@@ -932,6 +956,8 @@ main(void)
 	    cmocka_unit_test(test_a_partition_that_does_not_exist_is_told_at_once),
 	    cmocka_unit_test(test_the_last_record_of_a_partition_is_found),
 	    cmocka_unit_test(test_an_end_before_the_one_that_the_leader_gave_is_not_the_end),
+	    cmocka_unit_test(
+		test_partitions_are_assigned_again_and_closed_before_they_have_stopped),
 	    cmocka_unit_test(test_a_groups_offsets_come_with_their_metadata),
 	    cmocka_unit_test(test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets),
 	    cmocka_unit_test(
