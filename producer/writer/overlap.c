@@ -107,7 +107,7 @@ read_records(struct overlap *o, rd_kafka_t *reader, const char *topic, int32_t p
 			err = m->err;
 		rd_kafka_message_destroy(m);
 	}
-	rd_kafka_assign(reader, NULL);
+	kafka_assign(reader, NULL);
 	if (code != FAIL_NONE || from >= end)
 		return code;
 	return kafka_fail_topic(f, reader, err, NULL, "reading its last records", topic);
