@@ -91,7 +91,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static bool known[ENTRIES];
 	struct token_file_options o = {
-	    .name = "x", .eos = EOS, .known = known, .entries = ENTRIES, .max_document_bytes = 512};
+	    .eos = EOS, .known = known, .entries = ENTRIES, .max_document_bytes = 512};
 	struct failure f = {0};
 	const uint8_t *index, *end = data + n, *metadata;
 	size_t form, tokens_n;
@@ -110,6 +110,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	}
 	form = data[0] % 4;
 	o.format = forms[form].format;
+	o.name = forms[form].name; /* token_file_open() checks its ending */
 	o.token_bytes = data[0] / 4 % 3 * 2;
 	tokens_n = (size_t)(data[1] | data[2] << 8);
 	tokens_n = tokens_n < n - 3 ? tokens_n : n - 3;
