@@ -110,11 +110,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	}
 	form = data[0] % 4;
 	o.format = forms[form].format;
-<<<<<<< HEAD
-	o.name = forms[form].name; /* its ending counts */
-=======
 	o.name = forms[form].name; /* token_file_open() checks its ending */
->>>>>>> verify
 	o.token_bytes = data[0] / 4 % 3 * 2;
 	tokens_n = (size_t)(data[1] | data[2] << 8);
 	tokens_n = tokens_n < n - 3 ? tokens_n : n - 3;
