@@ -332,6 +332,8 @@ read_ledger(struct ledger_log *log, uint64_t step, int64_t *first, int64_t *last
 	enum fail_code code = ledger_log_seek(log, step, false, f);
 
 	*first = *last = -1;
+	if (code != FAIL_NONE)
+		return code;
 	while (code == FAIL_NONE) {
 		struct ledger l = {0};
 		int64_t offset;
