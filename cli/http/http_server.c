@@ -443,7 +443,7 @@ cut_arguments(void *of, const char *uri, struct MHD_Connection *connection)
 	return NULL; /* the request has no context yet */
 }
 
-/* Returns the length of the decoded text. A text with a NUL in it stays as it is: no name has one. */
+/* Returns the length of the decoded text. A text with a NUL stays as it is: no name has one. */
 static size_t
 decode(void *of, struct MHD_Connection *connection, char *text)
 {

@@ -16,8 +16,9 @@
  * HTTP_BODY_BYTES; HTTP_IDLE_MS without a byte, and HTTP_REQUEST_MS from the first byte of a
  * request to the last one of its answer, where others wait. When a connection comes and all but one
  * in HTTP_SPARE are taken, the one whose request has been incomplete for longest is closed: clients
- * that send a byte now and then (slow loris) keep nobody out. While answers of HTTP_ANSWERS_BYTES are on their way to clients that read slowly, another
- * large one is refused (503). What the server refuses by itself is JSON, {"error": sentence}.
+ * that send a byte now and then (slow loris) keep nobody out. While answers of HTTP_ANSWERS_BYTES
+ * are on their way to clients that read slowly, another large one is refused (503). What the server
+ * refuses by itself is JSON, {"error": sentence}.
  *
  * Thread: open, start and close from one; the handler is called by libmicrohttpd's.
  */

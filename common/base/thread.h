@@ -24,9 +24,9 @@ enum { THREAD_PROBE_MAX = 64 };
 
 /*
  * Whether the process may start `n` more threads: starts them with the system's default stack, so
- * that all exist at the same time, and joins them; of more than THREAD_PROBE_MAX only that many. 0, or the errno of pthread_create(). For callers
- * of libraries that abort or hang when they get no thread. Another process can still take the
- * threads after the call.
+ * that all exist at the same time, and joins them; of more than THREAD_PROBE_MAX only that many. 0,
+ * or the errno of pthread_create(). For callers of libraries that abort or hang when they get no
+ * thread. Another process can still take the threads after the call.
  */
 int thread_probe(unsigned n);
 

@@ -195,9 +195,9 @@ enum fail_code kafka_offset_at(rd_kafka_t *rk, const char *topic, int32_t partit
  *     rd_kafka_assign(A)   queue: stop A, assign A   --> stopped A, and A is stopped once more
  *                          the second "stopped A" ends the process at an assert
  *
- * rd_kafka_destroy() in place of the last call does the same. The queue is first in, first out. So a
- * question that the main thread has answered came after "stop A", and what follows the answer comes
- * after "stopped A".
+ * rd_kafka_destroy() in place of the last call does the same. The queue is first in, first out. So
+ * a question that the main thread has answered came after "stop A", and what follows the answer
+ * comes after "stopped A".
  */
 rd_kafka_resp_err_t kafka_assign(rd_kafka_t *rk, const rd_kafka_topic_partition_list_t *list);
 

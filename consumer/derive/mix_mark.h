@@ -38,8 +38,8 @@ struct mix_mark {
 
 /*
  * The mark of a step: of the last record at or below it, or, if that can be derived without data,
- * of the step itself. *any: false where the ledger does not exist yet, or has no record at or below the step. `timeout_ms`
- * is the limit of each request.
+ * of the step itself. *any: false where the ledger does not exist yet, or has no record at or below
+ * the step. `timeout_ms` is the limit of each request.
  */
 enum fail_code mix_mark_find(struct mix_mark *out, bool *any, const char *mix,
     const struct properties *properties, int timeout_ms, uint64_t step, struct failure *f);

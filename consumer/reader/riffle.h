@@ -137,9 +137,9 @@ struct riffle_options {
 	 */
 	uint32_t uneven;
 	/*
-	 * What riffle_find_checkpoint() gave when the checkpoint was made; NULL: none. A mix that is
-	 * not the one of the checkpoint is RIFFLE_ERROR_DATA, of riffle_open() or, if the mix has
-	 * not come to that step yet, of the first riffle_next(). `start` and `step` say where
+	 * What riffle_find_checkpoint() gave when the checkpoint was made; NULL: none. A mix that
+	 * is not the one of the checkpoint is RIFFLE_ERROR_DATA, of riffle_open() or, if the mix
+	 * has not come to that step yet, of the first riffle_next(). `start` and `step` say where
 	 * reading begins. Copied.
 	 */
 	const struct riffle_checkpoint *checkpoint;

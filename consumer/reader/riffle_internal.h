@@ -148,7 +148,7 @@ enum fail_code riffle_gather_losses(
 enum fail_code riffle_send_losses(struct reporter *r, struct feedback *b,
     const struct riffle_loss *loss, size_t n, struct failure *f);
 
-/* reporter_flush() until deadline_ms (clock_ms()). FAIL_USAGE: riffle_gate_end() is called meanwhile. */
+/* reporter_flush() until deadline_ms (clock_ms()). FAIL_USAGE: riffle_gate_end() was called. */
 enum fail_code riffle_flush_reporter(
     struct reporter *r, const struct riffle_gate *g, int64_t deadline_ms, struct failure *f);
 

@@ -238,7 +238,8 @@ earlier_failure(struct riffle_progress *p, struct failure *f)
 	return code;
 }
 
-/* Commits all that is trained, and waits for the answers; until riffle_gate_ends(g), unless g is NULL. */
+/* Commits all that is trained, and waits for the answers, or until riffle_gate_ends(g). `g` may be
+ * NULL. */
 static enum fail_code
 flush(struct riffle_progress *p, int timeout_ms, const struct riffle_gate *g, struct failure *f)
 {

@@ -25,8 +25,8 @@
  *     5. P2 has seen a.jsonl and b's growth, and appends 2 and 3    these count
  *
  * All readers of the log see the same records in the same order, so they agree on which count. P1
- * sees in the log that P2 has taken over before its own record (arrivals_log.h), and fails before it
- * publishes anything that is made of its portion 2.
+ * sees in the log that P2 has taken over before its own record (arrivals_log.h), and fails before
+ * it publishes anything that is made of its portion 2.
  *
  * A take-over counts from the first portion that its writer appends. A record of a producer that is
  * dead, or has given up, can reach the log minutes late. Nothing follows a late take-over, so it

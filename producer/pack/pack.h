@@ -114,9 +114,9 @@ struct pack_sequence {
 };
 
 /*
- * Whether a loss is taken at any of a document's tokens id[n]. Such a token is packed, does not have
- * PACK_NO_LOSS, and follows another token. With concat the first token of a document follows the
- * document before it. With the other ways the first of each S+1 tokens follows nothing.
+ * Whether a loss is taken at any of a document's tokens id[n]. Such a token is packed, does not
+ * have PACK_NO_LOSS, and follows another token. With concat the first token of a document follows
+ * the document before it. With the other ways the first of each S+1 tokens follows nothing.
  */
 bool pack_has_target(const struct pack_options *o, const uint32_t *id, uint64_t n);
 

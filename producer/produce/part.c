@@ -124,9 +124,9 @@ missing_file(const struct part *s, const char *folder)
 
 /*
  * An order of which nothing was published, and whose files are gone, binds nobody. It is dropped
- * then, and arrivals_log_open() makes that durable. While the files are there the order stands, also
- * if the domain is not live any more: a producer that was killed may have sent records that are not
- * visible yet, and only the same order makes records that are equal to those.
+ * then, and arrivals_log_open() makes that durable. While the files are there the order stands,
+ * also if the domain is not live any more: a producer that was killed may have sent records that
+ * are not visible yet, and only the same order makes records that are equal to those.
  */
 static void
 drop_stale(struct part *s, const char *folder)
@@ -329,8 +329,9 @@ find_places(const struct part *s, const struct input_position *from, bool from_s
  *     live        none                it starts empty; no partition may have records yet
  *     live        there               it is read first, then what has come since
  *     not live    none                an ordinary input: files by name
- *     not live    taken over, empty   the same, taken over once more: portions that a killed producer
- *                                     had on their way, and that are not visible yet, are void
+ *     not live    taken over, empty   the same, taken over once more: portions that a killed
+ *                                     producer had on their way, and that are not visible yet, are
+ *                                     void
  *     not live    there               it was live once: by the order, for ever, then what has come
  *                                     since, and its End. Void if nothing was published and files
  *                                     of it are gone
@@ -342,8 +343,8 @@ find_places(const struct part *s, const struct input_position *from, bool from_s
  * part, even in a part that has no order yet.
  *
  * Reads the order and finds the places in it. Only then takes the input over, and fills what of *o,
- * and *live, follows. FAIL_CONFIG: a partition was begun without an order. FAIL_DATA: the order does
- * not have a place.
+ * and *live, follows. FAIL_CONFIG: a partition was begun without an order. FAIL_DATA: the order
+ * does not have a place.
  */
 static enum fail_code
 open_live(struct part *s, input_name *names, const struct input_position *from, bool from_start,

@@ -11,13 +11,13 @@
  *     readers     k0   k1   k2                  s3       documents of s0 to s2 are missing
  *
  * A producer notices this when its next records are delivered (writer.h). It puts no more records
- * and asks again where to continue. So the records of both are among the last ones of the partition.
- * A producer that finds two of one ordinal which differ fails, as does every later one. Only a
- * producer that has found them equal adds records.
+ * and asks again where to continue. So the records of both are among the last ones of the
+ * partition. A producer that finds two of one ordinal which differ fails, as does every later one.
+ * Only a producer that has found them equal adds records.
  *
- * The last record may have a lower ordinal than others. In the example without s1 to s3, nothing can
- * be compared with k1 and k2. The producer then continues after the highest ordinal, k2, and its
- * place must fit the input, as that of any last record (resume.h).
+ * The last record may have a lower ordinal than others. In the example without s1 to s3, nothing
+ * can be compared with k1 and k2. The producer then continues after the highest ordinal, k2, and
+ * its place must fit the input, as that of any last record (resume.h).
  *
  * Thread: one.
  */

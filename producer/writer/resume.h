@@ -107,7 +107,8 @@ struct resume_expected {
 /*
  * Fills *out, to be ended with resume_close(). FAIL_CONFIG: another tokenizer, sequence_length or
  * packing, or the log's recipe differs in the kind of records. FAIL_DATA: the last record is not a
- * producer's, records were deleted, or two producers wrote different records of one ordinal. `reader` is a KAFKA_READER with nothing assigned.
+ * producer's, records were deleted, or two producers wrote different records of one ordinal.
+ * `reader` is a KAFKA_READER with nothing assigned.
  */
 enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic,
     int32_t partition, const struct resume_expected *expected, struct failure *f);

@@ -45,9 +45,9 @@ struct writer {
  *                                                                                   another's
  *
  * Two producers at one partition write every sequence twice. Readers drop the second of two equal
- * ordinals, so that nothing is lost if both read the same input. The producer that notices fails and
- * puts no further record. Whose turn it is (turn.h) resumes, which compares the records of the two
- * (overlap.h); the other was overtaken.
+ * ordinals, so that nothing is lost if both read the same input. The producer that notices fails
+ * and puts no further record. Whose turn it is (turn.h) resumes, which compares the records of the
+ * two (overlap.h); the other was overtaken.
  *
  * _private of a sequence is its partition, that of a reject is NULL. A broker that recognises a
  * repeated request may not say its offset (-1): then the next report does.

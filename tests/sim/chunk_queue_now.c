@@ -1,7 +1,7 @@
 /*
  * chunk_queue.h without threads, in the place of producer/input/chunk_queue.c. The reader has read
- * everything before the first chunk is taken, so the queue has no limit. Builds for tools that watch
- * threads use the product's own queue.
+ * everything before the first chunk is taken, so the queue has no limit. Builds for tools that
+ * watch threads use the product's own queue.
  */
 #include "tests/sim/heap.h"
 

@@ -1073,8 +1073,9 @@ look_at_people(struct run *r)
 }
 
 /*
- * If no order exists when an input is closed, it is read by the names of its files. A user who closes
- * it then ends the producers with the former configuration first. Everything they sent arrives.
+ * If no order exists when an input is closed, it is read by the names of its files. A user who
+ * closes it then ends the producers with the former configuration first. Everything they sent
+ * arrives.
  */
 static void
 end_producers(struct run *r)
@@ -1180,8 +1181,8 @@ driver_plays_live(void)
 
 /*
  * In an eighth of the seeds lanes share partitions, where there are several; of the others in a
- * tenth files arrive, and in a ninth trainers derive their lanes. Which ones is such that seeds that
- * found something keep their worlds (unit_seeds in sim.c).
+ * tenth files arrive, and in a ninth trainers derive their lanes. Which ones is such that seeds
+ * that found something keep their worlds (unit_seeds in sim.c).
  */
 static const struct world *
 world_of(const struct world *worlds, uint64_t seed, const struct driver_options *o)

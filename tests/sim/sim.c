@@ -7,9 +7,9 @@
  *
  * Faults that destroy what was published are in some seeds, with --lost in all; so are worlds in
  * which lanes share partitions, with --shared all that can, and those of mixes without copies,
- * whose trainers derive their lanes, with --derived all; and those of live inputs, whose files arrive
- * while producers run, with --live all. In some seeds somebody reads documents, status and ledger,
- * with --readers in all. With --processes every actor is a process,
+ * whose trainers derive their lanes, with --derived all; and those of live inputs, whose files
+ * arrive while producers run, with --live all. In some seeds somebody reads documents, status and
+ * ledger, with --readers in all. With --processes every actor is a process,
  * not a task; the runner's seeds are played both ways, and must be played alike. Ends with the
  * number of faults of each kind. Exit 1 where a seed failed: faults that it does not need are left
  * out one by one, and what is left is printed, with the line that plays it again.

@@ -8,8 +8,8 @@
  * topic: each lane's partition holds what trainers were given, the step as the offset. All that is
  * asked of what was published elsewhere is asked of what was given there.
  *
- * Of live inputs there are worlds without a mix: files arrive while producers run (inbox.h), and the
- * checker demands every document once, in the order that the log of arrivals defines.
+ * Of live inputs there are worlds without a mix: files arrive while producers run (inbox.h), and
+ * the checker demands every document once, in the order that the log of arrivals defines.
  *
  * Made once, before workers are forked, and constant from then on.
  */

@@ -1,6 +1,6 @@
 /*
- * Who is in a consumer group: DescribeConsumerGroups. A member has a new id each time that it joins,
- * also after its session was over; a group that nobody has joined has no members.
+ * Who is in a consumer group: DescribeConsumerGroups. A member has a new id each time that it
+ * joins, also after its session was over; a group that nobody has joined has no members.
  */
 #include <inttypes.h>
 #include <stdlib.h>

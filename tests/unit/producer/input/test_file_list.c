@@ -107,7 +107,7 @@ test_braces_stop_at_their_limits(void **unused)
 	brace_words_close(&w);
 }
 
-/* Lists the files of patterns (separated by spaces) into `joined`; finds each of them by its name. */
+/* Lists the files of patterns (separated by spaces) into `joined`; finds each by its name. */
 static enum fail_code
 list_in(enum config_file_order order, const char *patterns, uint32_t partition, uint32_t partitions,
     struct failure *f)
