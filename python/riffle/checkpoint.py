@@ -3,7 +3,7 @@
 A state is {"mix", "run", "step", "schedule", "choices_step", "choices"}. The last three come from the mix's ledger: the
 schedule hash, and the hash of all choices of the steps below choices_step, which is at or below step. A mix that was created again with
 the same configuration and data has the same ones at that step. A state lacks them if no mixer had begun the mix, if the broker
-did not answer when it was made, or if riffle 0.1.0 made it.
+did not answer when it was made, or if riffle 0.1 made it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def step_of_state(state: Mapping[str, Any], mix: str, run: str) -> int:
     if step > 0 and raw_of(state) is None:
         warnings.warn(f"riffle: READ-CHECKPOINT-UNBOUND the checkpoint names step {step} of mix {mix}, and no hash of what the "
                       "mix had chosen: nobody can tell whether the mix was created again with another order since. Was it made by "
-                      "riffle 0.1.0, or while the broker did not answer? The next checkpoint has the hash", RuntimeWarning,
+                      "riffle 0.1, or while the broker did not answer? The next checkpoint has the hash", RuntimeWarning,
                       stacklevel=3)
     return step
 
