@@ -15,10 +15,13 @@
 enum { GAP = -1 };
 
 /*
- * Of 20,000 steps with wild gaps, what four rounds may leave to be read through. Typical: 0 to 60.
+ * Of 20,000 steps with wild gaps, what four rounds may leave to be read through. Typical: 0 to 60;
+ * in 6,600,000 searches 2 left more than 2,048, at most 2,924.
  */
-enum { VAIN_MAX = 2048 };
-/* And on average; as if each lane were alone it would be 42 and more. */
+enum { VAIN_MAX = 8192 };
+/* And on average: seen are 53 to 77. */
+enum { VAIN_MEAN_ALONE = 128 };
+/* Where lanes share a partition; as if each were alone it would be 42 and more. */
 enum { VAIN_MEAN = 32 };
 
 struct log {
@@ -183,6 +186,8 @@ test_a_step_of_lanes_that_share_a_partition_is_found_as_well(void **unused)
 static void
 test_any_step_is_found_within_the_rounds_and_never_overshot(void **unused)
 {
+	int64_t searches = 0, vain = 0;
+
 	(void)unused;
 	for (size_t k = 0; k < SHAPES; k++) {
 		struct log l = {0};
@@ -190,14 +195,18 @@ test_any_step_is_found_within_the_rounds_and_never_overshot(void **unused)
 		fill(&l, &shapes[k]);
 		for (int i = 0; i < 400; i++) {
 			struct lane_seek s;
-			int64_t wanted = random_in(0, shapes[k].steps - 1);
+			int64_t wanted = random_in(0, shapes[k].steps - 1), in_vain;
 
 			lane_seek_init(&s, (uint64_t)wanted, 1, l.low, l.high);
 			search(&s, &l, shapes[k].bytes_each);
-			assert_in_range(read_in_vain(&s, &l), 0, VAIN_MAX);
+			in_vain = read_in_vain(&s, &l);
+			assert_in_range(in_vain, 0, VAIN_MAX);
+			vain += in_vain;
+			searches++;
 		}
 		free(l.entry);
 	}
+	assert_in_range(vain / searches, 0, VAIN_MEAN_ALONE);
 }
 
 static void
