@@ -29,6 +29,7 @@ from pipeline import BUILD, RIFFLE
 
 sys.path.append(str(ROOT / "tests/kafka"))
 
+from late import LATE, TRIES  # noqa: E402
 from test_append import partition  # noqa: E402
 from test_produce import decode, encoding_of, tokens, values  # noqa: E402
 
@@ -38,8 +39,6 @@ DOCUMENTS_MIN = 8  # of a domain: one without a whole sequence is not closed
 CREATE_TRIES = 5  # brokers hear of new topics one after the other; `riffle topics --create` ends with 1 if one has not yet
 RACKS = (None, "rack1", "rack2", "rack3")
 COMMAND_S = 120  # more is a run that hangs
-LATE = "another producer writes here"  # of a start that meets records of one that was killed: the next one continues
-LATE_TRIES = 3
 
 
 class Interrupted(Exception):
@@ -160,7 +159,7 @@ class Run:
 
     def settle(self, *words):
         """A start that is not killed. It must end with 0; if it meets late records of a killed one, it is started again."""
-        for _ in range(1 + LATE_TRIES * self.was_killed):
+        for _ in range(TRIES if self.was_killed else 1):
             code = self.produce(*words)
             if code != 1 or LATE not in self.last_line():
                 break

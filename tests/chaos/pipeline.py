@@ -11,11 +11,16 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 
 from cluster import ROOT
 from corpus import LIVE, SEALED, WEIGHTS
 from job import Job, Supervisor
 from trainer import Trainer
+
+sys.path.append(str(ROOT / "tests/kafka"))
+
+from late import LATE, TRIES  # noqa: E402
 
 BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 RIFFLE = pathlib.Path(os.environ.get("RIFFLE_BIN", BUILD / "riffle"))
@@ -24,7 +29,6 @@ SHORT = ["-X", f"transaction.timeout.ms={TRANSACTION_S * 1000}", "-X", f"message
          "-X", f"socket.timeout.ms={(TRANSACTION_S - 1) * 1000}"]
 WORLD, LANES, COMMIT_EVERY, LEAD = 4, 8, 5, 32
 DERIVED_WORLD = 2  # each of them reads nearly all blocks of the domains
-LATE_TRIES = 2
 ATTACHED = re.compile(r"^.*mix: mix=\S+ step=\d+ version=\d+ mixer=", re.M)
 
 
@@ -160,9 +164,9 @@ class Pipeline:
 def produce_sealed(p, rng, kills):
     """The sealed domains, by a producer that is killed so many times on its way. Returns the exit codes.
 
-    As under a supervisor: one that meets late records of a killed one ends, and goes on when it is started again."""
+    As under a supervisor: one that meets late records of a killed one ends, and the next one continues."""
     ends, words = [], [*p.prefix, RIFFLE, "produce", *SEALED, "-c", p.config, "--workers", "1"]
-    for n in range(kills + 1 + LATE_TRIES):
+    for n in range(kills + TRIES):
         with open(p.folder / f"{p.name}.produce.{n}.log", "w") as log:
             process = subprocess.Popen([str(w) for w in words], stderr=log)
         try:
@@ -170,7 +174,7 @@ def produce_sealed(p, rng, kills):
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
         ends.append(process.wait())
-        if n >= kills and (ends[-1] != 1 or "another producer writes here" not in pathlib.Path(log.name).read_text()):
+        if n >= kills and (ends[-1] != 1 or LATE not in pathlib.Path(log.name).read_text()):
             break
     if ends[-1] != 0:
         raise RuntimeError(f"riffle produce: exit {ends[-1]}; see {log.name}")
