@@ -388,7 +388,8 @@ may_fail(struct run *r, size_t i, enum fail_code code)
 	    says(i, "was cut while it was read"))
 		return true;
 	/* What a dead producer had sent can land behind its successor. */
-	return code == FAIL_FENCED && producer && says(i, "or one that was killed had records on their way");
+	return code == FAIL_FENCED && producer &&
+	       says(i, "or one that was killed had records on their way");
 }
 
 static void
