@@ -314,13 +314,13 @@ pause_ms(int ms, const struct stop *stop)
 /*
  * Whether a part that failed may be run again, after a pause: what the broker or the network did
  * may be over, and so may what a producer that was killed had on its way; all other failures would
- * come again. The pause doubles, 1 s to 8 s.
+ * come again. The pause doubles, 1 s to 8 s. FAIL_STOPPED: the user wants no other attempt.
  */
 static bool
 is_worth_again(const struct part_options *o, int attempt, struct failure *f)
 {
 	if ((f->code != FAIL_BROKER && f->code != FAIL_TIMEOUT && f->code != FAIL_FENCED) ||
-	    attempt == PRODUCE_ATTEMPTS_MAX || stop_asked(o->stop))
+	    attempt == PRODUCE_ATTEMPTS_MAX)
 		return false;
 	log_warning("produce: PRODUCE-RETRY attempt=%d of=%d %s: %s", attempt, PRODUCE_ATTEMPTS_MAX,
 	    o->label, f->text);

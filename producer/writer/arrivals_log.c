@@ -334,8 +334,10 @@ arrivals_log_close(struct arrivals_log *l)
 {
 	if (l == NULL)
 		return;
-	if (l->topic != NULL)
+	if (l->topic != NULL) {
+		rd_kafka_flush(l->rk, ARRIVALS_LOG_CLOSE_MS);
 		rd_kafka_topic_destroy(l->topic);
+	}
 	kafka_close(l->rk);
 	free(l);
 }

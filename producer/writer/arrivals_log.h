@@ -30,6 +30,7 @@ enum {
 	ARRIVALS_LOG_OPEN_MS = 30000,    /* for the record that takes over */
 	ARRIVALS_LOG_WAIT_MS = 200,      /* for others, until the caller looks whether to stop */
 	ARRIVALS_LOG_SILENT_MS = 300000, /* all that it may take, as with sequences */
+	ARRIVALS_LOG_CLOSE_MS = 5000,    /* for what is on its way when it is closed */
 	/* A record ends with the portion that reaches this. */
 	ARRIVALS_LOG_RECORD_BYTES = 256 << 10,
 	ARRIVALS_LOG_INPUT_BYTES = 160,
@@ -54,7 +55,12 @@ struct arrivals_log;
  */
 enum fail_code arrivals_log_open(struct arrivals_log **out, const struct config *c,
     const char *input, uint64_t first, rd_kafka_t *reader, int64_t end, struct failure *f);
-void arrivals_log_close(struct arrivals_log *l); /* NULL is accepted */
+
+/*
+ * Waits up to ARRIVALS_LOG_CLOSE_MS for what is on its way: the next producer of the input would
+ * take it for another producer's. NULL is accepted.
+ */
+void arrivals_log_close(struct arrivals_log *l);
 
 /*
  * Appends portions; they are in the log when this returns FAIL_NONE. FAIL_TIMEOUT: they are not
