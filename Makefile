@@ -196,7 +196,7 @@ test-sanitized: deps-test  ## Kafka tests with the program under ASan and UBSan,
 	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' $B/tsan/riffle $B/tsan/tests/tsan/c11_threads.so
 	@B=$B KAFKA=$(KAFKA) scripts/test-sanitized $(or $T,tests/kafka/test_serve.py tests/kafka/test_metrics.py)
 
-stress-python: deps-test  ## random calls of the Python package from many threads under ASan and TSan, SECONDS=600 each; SEED=N repeats
+stress-python: deps-test  ## random calls of the Python package from many threads, plain, under ASan and under TSan, SECONDS=600 each; SEED=N repeats
 	@$(PARALLEL) product
 	@$(PARALLEL) B=$B/asan CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer' $B/asan/libriffle.so.0
 	@$(PARALLEL) B=$B/tsan CFLAGS='-O1 -g -fsanitize=thread' $B/tsan/libriffle.so.0 $B/tsan/tests/tsan/c11_threads.so
