@@ -57,9 +57,15 @@ def pytest_configure(config):
         signal.signal(one, interrupt)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items):
+    """Tests of a file that share a broker, a mix or a vocabulary run one after the other; all others go to any worker."""
     rank = {f"test_{name}.py": n for n, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+    for item in items:
+        fixtures = item._fixtureinfo.name2fixturedefs.values()
+        if any(f.scope in ("module", "class") for defs in fixtures for f in defs):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(scope="session")
