@@ -439,7 +439,7 @@ start_thread(struct input *in, struct failure *f)
 
 	if (refused != 0) {
 		errno = refused;
-		return fail_errno(f, FAIL_IO, "input: a thread cannot be started");
+		return fail_errno(f, FAIL_IO, "input: starting a thread; " THREAD_LIMITS);
 	}
 	in->running = true;
 	return FAIL_NONE;
