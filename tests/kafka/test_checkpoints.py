@@ -162,7 +162,7 @@ def test_a_checkpoint_of_0_1_0_is_taken_with_a_warning(mix, recwarn):
     mix.make()
     reader = mix.open(step=0)
     old = {"mix": f"{mix.name}-mix", "run": "trainers", "step": 20}
-    with pytest.warns(RuntimeWarning, match="READ-CHECKPOINT-UNBOUND the checkpoint names step 20 of mix"):
+    with pytest.warns(RuntimeWarning, match="READ-CHECKPOINT-UNBOUND the checkpoint has step 20 of mix"):
         reader.load_state_dict(old)
     assert next(reader).step == 20
     recwarn.clear()

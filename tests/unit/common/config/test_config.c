@@ -337,6 +337,7 @@ test_a_value_of_the_wrong_shape_is_refused(void **unused)
 		"13: mix.weights.code: is a map or a list (must be a number, at least 0)"},
 	    {11, "  global_batch:",
 		"11: mix.global_batch: has no value (sequences of one step, B, over all ranks)"},
+	    {8, "    packing:", "8: domains.code.packing: has no value (concat, none, best_fit)"},
 	    {6, "    exec: ''",
 		"6: domains.web.exec: is empty (instead of `train`: a shell command that prints "
 		"JSONL, the same each time, run in the folder of this file. It fails if any "
