@@ -182,7 +182,10 @@ mutate: $(TESTS) $B/sim
 test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.4: the newest). T=tests/kafka/test_read.py[::NAME]: these
 	@echo == compiling
 	@$(PARALLEL) $(if $T,product $(REAL),all-programs)
-	@B=$B KAFKA=$(KAFKA) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)
+	@B=$B KAFKA=$(KAFKA) LONG=$(LONG) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)
+
+test-all:  ## the same, and the tests that take more than 15 s and repeat what another one sees (`git grep mark.long tests`)
+	@$(MAKE) --no-print-directory test LONG=1
 
 matrix:  ## `make test` with the system's librdkafka and the bundled one, each on every KAFKAS (3.9 4.1 4.4), as a table
 	@KAFKAS='$(KAFKAS)' MAKE='$(MAKE)' scripts/matrix
@@ -362,7 +365,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
+.PHONY: build product all-programs debug unit sim sim-long mutants mutate test test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
 	stuck soak lagging demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
