@@ -65,8 +65,8 @@ SOURCES  := $(filter-out build/% $B/%,$(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch
 # T=mixer: only unit programs whose path has it.
 NAMED     = $(strip $(foreach t,$(TESTS),$(if $(findstring $T,$t),$t)))
 CHOSEN    = $(if $T,$(or $(NAMED),$(error no unit test has $T in its path)),$(TESTS) $B/sim)
-# A make of its own, so that a target can come after another one, with a job for each core.
-PARALLEL  = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+# A make of its own, so that a target can come after another one, with a job for each core. It shows how far it is.
+PARALLEL  = scripts/progress $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 build: deps-build  ## compile the program, the library, the tools
 	@$(PARALLEL) product
@@ -82,6 +82,7 @@ debug: deps-unit  ## the same for a debugger, with -O0 -g3, in $B/debug
 
 $B/%.o: %.c VERSION
 	@mkdir -p $(@D)
+	@[ -z "$$RIFFLE_PROGRESS" ] || scripts/progress --compiling $<
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
 $B/gen/schema_text.c: $(wildcard schemas/*.avsc schemas/earlier/*.avsc) scripts/embed-schemas

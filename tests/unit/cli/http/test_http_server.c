@@ -221,7 +221,7 @@ test_any_number_of_arguments_is_answered(void **unused)
 	struct http_server *s = open_server();
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	EACH_ROW(i, numbers) {
 		size_t n = (size_t)snprintf(text, sizeof(text), "GET /ok?"), seen;
 
 		for (size_t j = 0; j < numbers[i]; j++)

@@ -137,7 +137,7 @@ a_line_is_taken_apart(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, text) {
 		const char *line = json(LOG_WARNING, cases[i].text);
 
 		assert_memory_equal(line, HEAD, strlen(HEAD));

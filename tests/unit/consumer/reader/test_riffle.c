@@ -82,7 +82,7 @@ test_a_size_that_is_not_set_is_refused(void **unused)
 	uint64_t at;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++)
+	EACH_ROW(i, size)
 		assert_int_equal(
 		    open_by(size[i], &options, sizeof(options), &e), RIFFLE_ERROR_USAGE);
 	assert_string_equal(e.text,
