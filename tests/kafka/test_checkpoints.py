@@ -230,3 +230,4 @@ def test_a_state_is_made_without_a_broker_and_says_that_it_is_unbound(mix, riffl
     assert away == {**known, "step": 30}
     assert ["READ-CHECKPOINT-UNBOUND the ledger of mix" in str(w.message) for w in recwarn.list] == [True]
     assert reader.state_dict(step=31)["step"] == 31 and len(recwarn.list) == 1  # asked once a minute
+    assert set(reader.state_dict(step=2)) == {"mix", "run", "step"}  # what is known is the hash below a later step
