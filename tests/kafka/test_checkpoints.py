@@ -146,8 +146,10 @@ def test_a_mix_that_has_not_come_so_far_is_compared_before_its_first_step_is_giv
         mix.again(weights=weights, begin=False)
         loaded = mix.open(step=0)
         loaded.load_state_dict(state)
-        opened = mix.open(checkpoint=state)
+        opened, elsewhere = mix.open(checkpoint=state), mix.open(checkpoint=state)
+        elsewhere.seek(0)
         riffle("mix", "-c", mix.path, "--until-step", END)
+        assert elsewhere.next(60).step == 0  # no step of the checkpoint
         for reader in (opened, loaded):
             if refused:
                 for _ in range(2):
