@@ -338,6 +338,7 @@ def test_check_names_what_domains_from_does_not_read(riffle, with_data, tmp_path
     for name in ("short.bin", "short.idx"):
         (tmp_path / name).rename(tmp_path / "data/web" / name)
     (tmp_path / "data/web/f.ndjson").write_text("")
+    (tmp_path / "data/web/g.jsonl").mkdir()
     path.write_text(path.read_text() + "domains_from: data\n")
     done = riffle("config", "--check", "-c", path)
     web = f"config: CONFIG-LEFT-OUT domain=web path={tmp_path}/data/web/"
@@ -348,6 +349,7 @@ def test_check_names_what_domains_from_does_not_read(riffle, with_data, tmp_path
         f"{web}d.parquet is not read: Parquet: `exec: riffle-source FILE` reads it",
         f"{web}e.npy is not read: tokens without a header: a domain with `tokens: npy` needs `token_bytes`",
         f"{web}f.ndjson is not read: it is empty",
+        f"{web}g.jsonl is not read: a folder: not entered",
         f"{web}short.bin is not read: tokens: a domain with `tokens` and `train` reads it",
         f"{web}tokenizer.model is not read: riffle does not know the ending of its name",
         f"{web}x.tiktoken is not read: a tokenizer"]
