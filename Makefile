@@ -285,6 +285,10 @@ demo-page: deps-demo  ## the demo's mix while it runs, for a browser: says its a
 	@$(PARALLEL) product
 	@B=$B scripts/demo --page
 
+picture: deps-demo deps-page  ## docs/pictures/page.png again: the page of `riffle serve` beside the demo's mix
+	@$(PARALLEL) product
+	@scripts/venv page && B=$B build/venv-page/bin/python scripts/picture
+
 bench: deps-demo  ## rates beside a bare librdkafka loop, memory, 1,024 lanes
 	@$(PARALLEL) product
 	@B=$B scripts/bench
@@ -367,6 +371,6 @@ help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build product all-programs debug unit sim sim-long mutants mutate test test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
-	stuck soak lagging demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
+	stuck soak lagging demo demo-page picture bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
