@@ -280,6 +280,7 @@ lagging: deps-test  ## RUNS (200) short runs of live domains near followers that
 # ---- what a person looks at ----
 
 demo: deps-demo  ## the whole pipeline on real text: produce, mix, train, kill, resume
+	@echo "demo: compiling, which takes about two minutes on two cores the first time"
 	@$(PARALLEL) product
 	@B=$B scripts/demo
 
