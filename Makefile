@@ -53,7 +53,7 @@ export COMPILE_COMMAND = $(COMPILE)
 
 objects   = $(patsubst %.c,$B/%.o,$(wildcard $(addsuffix /*.c,$1)))
 programs  = $(patsubst %.c,$B/%,$(wildcard $1))
-CLI      := $(call objects,cli cli/*) $B/gen/serve_page.o
+CLI      := $(call objects,cli cli/*) $B/gen/serve_page.o $B/gen/build_info.o
 CORE     := $(call objects,common/* producer/* consumer/*) $B/gen/schema_text.o
 API      := $(patsubst %.c,$B/%.o,$(wildcard consumer/reader/riffle*.c))
 TESTS    := $(call programs,$(addsuffix test_*.c,tests/unit/ tests/unit/*/ tests/unit/*/*/))
@@ -92,6 +92,11 @@ $B/gen/schema_text.c: $(wildcard schemas/*.avsc schemas/earlier/*.avsc) scripts/
 $B/gen/serve_page.c: cli/serve/page.html scripts/embed-page
 	@mkdir -p $(@D)
 	scripts/embed-page $< > $@
+
+# Looked at each time, and written if it differs.
+$B/gen/build_info.c: always
+	@mkdir -p $(@D)
+	@scripts/embed-build $@ '$(CC)' '$(strip $(CPPFLAGS) $(CFLAGS) $(LDFLAGS))' '$(if $(BUNDLED),bundled,system)'
 
 $B/gen/%.o: $B/gen/%.c
 	$(COMPILE) -MMD -MP -c -o $@ $<
@@ -278,6 +283,7 @@ lagging: deps-test  ## RUNS (200) short runs of live domains near followers that
 # ---- what a person looks at ----
 
 demo: deps-demo  ## the whole pipeline on real text: produce, mix, train, kill, resume
+	@echo "demo: compiling, which takes about two minutes on two cores the first time"
 	@$(PARALLEL) product
 	@B=$B scripts/demo
 
@@ -370,7 +376,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
+.PHONY: always build product all-programs debug unit sim sim-long mutants mutate test test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
 	stuck soak lagging demo demo-page picture bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
 .SECONDARY:
--include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
+-include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d $B/gen/build_info.d

@@ -21,6 +21,8 @@
  *     options_help    riffle NAME --help
  *     json_print      a JSON value to a stream
  *     json_writer     JSON as it is written, where it is large and often made
+ *     version         riffle --version
+ *     build_info      how this program was built
  *     signals         SIGINT and SIGTERM as the request to stop
  *     cmd_export      riffle export: a domain's set as token files
  *     cmd_replay      riffle replay: derives published steps and compares

@@ -1,6 +1,5 @@
 /* riffle: picks the command, prints what failed, ends with the right code. */
 #include <errno.h>
-#include <librdkafka/rdkafka.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/manual/man_page.h"
+#include "cli/version.h"
 #include "common/base/log.h"
 #include "common/base/nearest.h"
 #include "common/terminal/terminal.h"
@@ -33,23 +33,11 @@ print_help(FILE *to)
 	      "`riffle COMMAND --help` or `riffle help COMMAND` shows the options of a command, "
 	      "with an\n"
 	      "example; `riffle help --man [COMMAND]` is its manual page. `riffle --version` or\n"
-	      "`riffle -V` shows the version, and that of librdkafka.\n",
+	      "`riffle -V` shows the version, and that of librdkafka; with --verbose also build,\n"
+	      "libraries and features, and the cluster if -c FILE or RIFFLE_BOOTSTRAP names one.\n",
 	    to);
 	print_facts(to, "environment", command_environment);
 	print_facts(to, "exit codes", command_exits);
-}
-
-static void
-print_version(void)
-{
-	char features[1024] = "unknown";
-	size_t n = sizeof(features);
-	rd_kafka_conf_t *conf = rd_kafka_conf_new();
-
-	rd_kafka_conf_get(conf, "builtin.features", features, &n);
-	rd_kafka_conf_destroy(conf);
-	printf("riffle %s\nlibrdkafka %s, builtin.features %s\n", RIFFLE_VERSION,
-	    rd_kafka_version_str(), features);
 }
 
 /* An option that stands before its command, as many programs have it. */
@@ -181,7 +169,7 @@ main(int argc, char **argv)
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)
 		print_help(stdout);
 	else if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)
-		print_version();
+		code = version_print(argc - 1, argv + 1, &f);
 	else if (strcmp(argv[1], "help") == 0)
 		code = help(argc - 1, argv + 1, &f);
 	else if (argv[1][0] == '-')

@@ -157,8 +157,12 @@ enum fail_code options_set_property(struct config *c, const char *text, struct f
  */
 enum fail_code options_config(struct config **out, const struct options *o, struct failure *f);
 
+/* The same for a command that needs only a broker. Without -c, *out holds properties only. */
+enum fail_code options_broker_config(
+    struct config **out, const struct options *o, struct failure *f);
+
 /*
- * The same for a command with `--mix NAME`, whose configuration must name a mix: NAME stands in
+ * options_config() for a command with `--mix NAME`, whose configuration must name a mix: NAME stands in
  * place of mix.name, as with -s; NULL: it is not given. The command's row:
  */
 #define OPTIONS_MIX_NAME_ROW(AT)                                                                   \

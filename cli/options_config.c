@@ -175,6 +175,12 @@ bare_config(struct config **out, const struct options *o, struct failure *f)
 	return code;
 }
 
+enum fail_code
+options_broker_config(struct config **out, const struct options *o, struct failure *f)
+{
+	return o->config == NULL ? bare_config(out, o, f) : options_config(out, o, f);
+}
+
 static enum fail_code
 name_mix(struct config *c, const char *name, struct failure *f)
 {
@@ -245,7 +251,7 @@ options_mix_config(
 	*out = NULL;
 	if (*mix != NULL && !names_valid(*mix))
 		return fail(f, FAIL_USAGE, "--mix: \"%s\" is not a name of a mix", *mix);
-	code = o->config == NULL ? bare_config(out, o, f) : options_config(out, o, f);
+	code = options_broker_config(out, o, f);
 	if (code == FAIL_NONE && *mix != NULL && o->config == NULL)
 		code = name_mix(*out, *mix, f);
 	else if (code == FAIL_NONE && *mix == NULL && (*out)->mix.name == NULL)

@@ -1,7 +1,7 @@
 """Builds the wheel with program and library inside.
 
 The library is $RIFFLE_LIBRARY where that is set, the program $RIFFLE_PROGRAM, else those that `make` builds in the
-checkout that this folder is part of; `make deps-build` installs what that needs. ctypes loads the library: nothing of
+checkout that this folder is part of, or has built there; `make deps-build` installs what that needs. ctypes loads the library: nothing of
 Python's own interface is compiled, so one wheel is right for every version of Python. $RIFFLE_LICENCES is a folder of the
 licences of what is linked into both, as in `make wheel`.
 """
@@ -23,6 +23,27 @@ DEBIAN = ("gcc make pkg-config binutils librdkafka-dev libavro-dev libyaml-dev l
 INSIDE = {"libriffle.so.0": "RIFFLE_LIBRARY", "riffle": "RIFFLE_PROGRAM"}  # what is built, and what names another one
 
 
+def make(checkout: pathlib.Path, build: str, name: str) -> None:
+    try:
+        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", checkout, f"B={build}", f"{build}/{name}"], check=True)
+    except subprocess.CalledProcessError as why:
+        raise SystemExit(f"riffle: {name} cannot be built: make ended with {why.returncode}; what it printed is above")
+
+
+def build_folder(checkout: pathlib.Path) -> str:
+    """`build`, if `make` has compiled this commit there by the same compiler with the same flags, or else a folder of its own.
+
+    Both have the file in which scripts/embed-build describes a build. In `build`, make compiles what has changed since then.
+    """
+    info, own = "gen/build_info.c", "build/wheel-here"
+    make(checkout, own, info)
+    try:
+        same = (checkout / "build" / info).read_bytes() == (checkout / own / info).read_bytes()
+    except FileNotFoundError:
+        same = False
+    return "build" if same else own
+
+
 def built(name: str) -> pathlib.Path:
     """The library or the program, built here where none is given."""
     given = os.environ.get(INSIDE[name])
@@ -33,7 +54,7 @@ def built(name: str) -> pathlib.Path:
     checkout = HERE.parent
     if not (checkout / "consumer" / "reader" / "riffle.h").is_file():
         raise SystemExit(f"{checkout} is no checkout of riffle: build {name} there and name it by {INSIDE[name]}")
-    build = "build/wheel-here"
+    build = build_folder(checkout)
     # What is missing shows as an error of the compiler or of make, of which pip shows a traceback only.
     if not all(map(shutil.which, ("make", "cc", "pkg-config"))) or subprocess.run(
             ["pkg-config", "--exists", *PACKAGES]).returncode != 0:
@@ -41,10 +62,7 @@ def built(name: str) -> pathlib.Path:
             "riffle: program and library are compiled here, and need make, a C compiler, pkg-config and the headers of "
             f"{', '.join(PACKAGES)}. On Debian or Ubuntu:\n\n    apt-get install {DEBIAN}\n\n"
             "or name those that were built elsewhere by RIFFLE_LIBRARY and RIFFLE_PROGRAM")
-    try:
-        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", checkout, f"B={build}", f"{build}/{name}"], check=True)
-    except subprocess.CalledProcessError as why:
-        raise SystemExit(f"riffle: {name} cannot be built: make ended with {why.returncode}; what it printed is above")
+    make(checkout, build, name)
     return checkout / build / name
 
 

@@ -269,6 +269,12 @@ splitter_piece(enum splitter_pattern pattern, const uint8_t *text, size_t n)
 	return n;
 }
 
+bool
+splitter_has_avx2(void)
+{
+	return splitter_many_avx2(SPLITTER_GPT2) != NULL;
+}
+
 size_t
 splitter_pieces(
     enum splitter_pattern pattern, const uint8_t *text, size_t n, uint32_t *end, size_t room)

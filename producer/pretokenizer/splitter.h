@@ -45,6 +45,9 @@ enum {
 	SPLITTER_SLACK = 64,           /* room beyond what splitter_pieces() returns at least */
 };
 
+/* Whether splitter_pieces() uses AVX2 here. */
+bool splitter_has_avx2(void);
+
 /* Bytes of the first piece of text[n]; n > 0. */
 size_t splitter_piece(enum splitter_pattern pattern, const uint8_t *text, size_t n);
 

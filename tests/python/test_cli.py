@@ -105,6 +105,25 @@ def test_version_names_librdkafka_and_its_features(riffle, word):
     assert len(lines) == 2
 
 
+def test_version_with_verbose_has_what_a_report_needs(riffle, fails):
+    env = {"RIFFLE_BOOTSTRAP": "", "RIFFLE_CONFIG": ""}
+    lines = riffle("--version", "--verbose", env=env).stdout.splitlines()
+    assert lines[:2] == riffle("--version").stdout.splitlines()
+    assert re.fullmatch(r"built from (commit [0-9a-f]{12}( with changes)?|an unknown commit) by .+, flags .*", lines[2])
+    assert re.fullmatch(r"built with librdkafka \d+\.\d+\.\d+ \((system|bundled)\)", lines[3])
+    for library in ("avro-c", "libyaml", "zstd", "zlib", "jansson", "xxHash", "libmicrohttpd"):
+        assert re.search(rf"[ ,]{library} \d", lines[4])
+    assert re.fullmatch("features: AVX2 (not )?used", lines[5])
+    assert lines[6:] == ["broker: none is named (-c FILE or RIFFLE_BOOTSTRAP)"]
+    fails(2, "riffle: unknown option --everything", "--version", "--everything")
+
+
+def test_version_with_verbose_says_why_a_broker_does_not_answer(riffle):
+    done = riffle("--version", "-v", "-X", "bootstrap.servers=127.0.0.1:1", "-X", "reconnect.backoff.ms=50", check=False)
+    assert done.returncode == 1
+    assert "features: " in done.stdout and "riffle: no broker answers at 127.0.0.1:1" in done.stderr
+
+
 # --- mistakes on the command line
 
 

@@ -6,6 +6,7 @@ import importlib
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -51,6 +52,37 @@ def test_without_the_headers_it_names_what_to_install(tmp_path):
     debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
     debian = debian.replace('"$kafka_package"', "librdkafka-dev")  # the system's, unless another one is bundled
     assert f"apt-get install {' '.join(debian.split())}\n" in done.stdout + done.stderr
+
+
+MAKEFILE = """\
+B ?= build
+all: $B/gen/build_info.c $B/riffle $B/libriffle.so.0
+$B/gen/build_info.c: always
+\t@mkdir -p $(@D) && echo '$(CFLAGS)' >$@
+$B/riffle $B/libriffle.so.0:
+\t@mkdir -p $(@D) && echo $B >$@
+always:
+.PHONY: all always
+"""
+
+
+def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(tmp_path):
+    """In a small checkout whose make writes the name of the build folder into program and library."""
+    checkout, env = tmp_path / "checkout", {key: value for key, value in os.environ.items()
+                                            if key not in ("RIFFLE_LIBRARY", "RIFFLE_PROGRAM", "MAKEFLAGS", "MFLAGS", "CFLAGS", "B")}
+    shutil.copytree(ROOT / "python", checkout / "python", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "VERSION", checkout)
+    (checkout / "consumer/reader").mkdir(parents=True)
+    (checkout / "consumer/reader/riffle.h").touch()
+    (checkout / "Makefile").write_text(MAKEFILE)
+    subprocess.run(["make", "-s", "CFLAGS=-O2"], cwd=checkout, env=env, check=True)
+    for flags, folder in (("-O2", "build"), ("-O0", "build/wheel-here")):
+        to = tmp_path / flags
+        subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", to,
+                        checkout / "python"], env={**env, "CFLAGS": flags}, check=True)
+        inside = zipfile.ZipFile(next(to.glob("*.whl")))
+        for name in ("libriffle.so.0", "bin/riffle"):
+            assert inside.read(f"riffle/{name}").decode() == folder + "\n"
 
 
 def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
