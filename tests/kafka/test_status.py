@@ -349,3 +349,9 @@ def test_no_broker_is_one_sentence(riffle, config):
     waits, fails = done.stderr.splitlines()
     assert "KAFKA-WAIT no broker has answered yet at 127.0.0.1:1 (bootstrap.servers)" in waits
     assert "no broker answers at 127.0.0.1:1" in fails
+
+
+def test_version_with_verbose_names_the_cluster(riffle, bootstrap):
+    last = riffle("--version", "--verbose", env={"RIFFLE_BOOTSTRAP": bootstrap}).stdout.splitlines()[-1]
+    assert re.fullmatch(rf"broker {re.escape(bootstrap)}: 1 in the cluster, controller 1, cluster id [\w-]+ "
+                        r"\(brokers do not report their version\)", last)
