@@ -649,6 +649,40 @@ def test_an_order_that_lands_after_all_lanes_were_closed_makes_none_of_them_live
         assert [decode(end)["documents"] for _, end in partition(live.values("a", lane))[1]] == [40, 80]
 
 
+def test_all_lanes_keep_to_an_order_that_one_of_them_has_begun(live, topic):
+    """The last record is of another input. If one lane read its files by name, some would come twice and others never."""
+    w = live.writer
+    for name in "abcdef":
+        w.append(f"{name}.jsonl", 20)
+    (live.folder / "in2").mkdir()
+    Writer(live.folder / "in2").append("x.jsonl", 20)
+    live.config["domains"]["a"]["partitions"] = 2
+    live.config["domains"]["b"] = {"train": ["in2/*"], "live": True}
+    other = live.create().copy()
+    other.produce()
+    records = topic(other, "read").splitlines(keepends=True)
+    topic(live, "append", "".join(r for name in ("a/1/2", "b/0/1") for r in records if name.encode().hex() in r))
+    live.config["domains"]["a"]["live"] = False
+    live.write()
+    live.produce("a")
+    ends = [decode(partition(c.values("a", lane))[0][-1])["payload"] for c in (live, other) for lane in range(2)]
+    assert ends[:2] == ends[2:]
+
+
+def test_a_producer_that_meets_a_take_over_of_its_input_reads_the_order_again(live, encoding, topic):
+    w = live.writer
+    w.append("m.jsonl", 40)
+    other = live.create().copy()
+    other.produce()
+    process = live.start("--follow")
+    wait_for_all(live, encoding)
+    topic(live, "append", topic(other, "read").splitlines(keepends=True)[0])
+    w.append("m.jsonl", 40)
+    check_exactly_once(live, encoding, wait_for_all(live, encoding))
+    said = [line for line in end_of(process).splitlines() if "another producer has taken over input a/0/1" in line]
+    assert len(said) == 1 and "PRODUCE-RETRY attempt=1" in said[0]
+
+
 def test_a_second_producer_that_follows_waits_and_takes_over_when_the_first_is_killed(live, encoding):
     w = live.writer
     w.append("m.jsonl", 40)

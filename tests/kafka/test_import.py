@@ -280,6 +280,7 @@ def as_array(width, ids=IDS):
     (as_array(2), {"token_bytes": 2}, None),
     (as_array(4), {"token_bytes": 4}, None),
     (as_array(2, IDS + [[0] * 1000]), {"token_bytes": 2}, None),
+    (as_array(2, [[0] * 4000]), {"token_bytes": 2}, None),
     (as_array(2, [[i % 5 // 2, 0, 9] for i in range(40)]), {"token_bytes": 2}, None),
 ])
 def test_tokens_that_seem_to_be_of_another_width_are_warned_of(corpus, array, keys, says):
@@ -299,6 +300,20 @@ def test_tokens_of_too_few_bytes_for_the_vocabulary_are_warned_of(corpus):
     corpus.config["domains"] = {"a": {"train": ["t.bin"], "tokens": "megatron"}}
     corpus.create()
     assert "INPUT-TOKEN-WIDTH file=t.bin has 1 byte a token, too few for the 50257 ids of the vocabulary" in run(corpus).stderr
+
+
+@pytest.mark.parametrize("entries, warned", [(256, False), (257, True)])
+def test_a_vocabulary_may_have_an_id_for_each_value_of_a_token(corpus, entries, warned):
+    eos = {"id": entries - 1, "content": "<|endoftext|>", "single_word": False, "lstrip": False, "rstrip": False,
+           "normalized": False, "special": True}
+    (corpus.folder / "t.json").write_text(json.dumps({
+        "added_tokens": [eos], "normalizer": None, "pre_tokenizer": None, "post_processor": None, "decoder": None,
+        "model": {"type": "BPE", "vocab": {chr(0x4E00 + i): i for i in range(entries - 1)}, "merges": []}}))
+    corpus.config["tokenizer"] = {"file": "t.json", "eos": "<|endoftext|>"}
+    token_files.megatron(corpus.folder, "t", [list(range(100))], 1)
+    corpus.config["domains"] = {"a": {"train": ["t.bin"], "tokens": "megatron"}}
+    corpus.create()
+    assert ("INPUT-TOKEN-WIDTH" in run(corpus).stderr) == warned
 
 
 @pytest.mark.parametrize("form", ["megatron", "ds-eos", "npy", "llmc"])

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 import token_files
+from test_late import append
 from test_packing import COUNT, END, pack_best_fit, pack_none, seen, wait_settled
 from test_produce import EOS, LENGTH, Corpus, corpus, decode, encoding, lines, pack, set_of, tokens  # noqa: F401
 
@@ -244,6 +245,22 @@ def test_a_log_that_keeps_them_continues_so_without_the_key(corpus, encoding, pa
     found = [s for s in map(decode, (v for v in corpus.values("a") if v[2:10] != END))]
     assert [tokens(s) for s in found] == kept(packing, texts, encoding) + kept(packing, texts[:100], encoding)
     assert corpus.rejects() == []
+
+
+def test_a_log_without_a_recipe_keeps_them(corpus, encoding, tools):
+    texts = documents_of(300, 8)
+    (corpus.folder / "a.jsonl").write_text(lines(texts[:150]))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"], "no_target": "keep"}}
+    died = corpus.create().produce(check=False, env={"RIFFLE_FAULT": "produce.before_end:1"})
+    assert died.returncode == -signal.SIGKILL
+    values = corpus.values("a")
+    del corpus.config["domains"]["a"]["no_target"]
+    (corpus.folder / "a.jsonl").write_text(lines(texts))
+    bare = corpus.copy()
+    append(bare, tools, values)
+    said = bare.produce().stderr
+    assert len(values) > 20 and "PRODUCE-NO-TARGET" not in said and bare.rejects() == []
+    assert [tokens(s) for s in bare.read("a")[0]] == kept("concat", texts, encoding)
 
 
 def test_an_append_continues_by_the_rule_of_its_log(corpus, encoding):

@@ -105,6 +105,16 @@ def test_without_threads_there_is_a_sentence_and_with_enough_all_is_well(riffle,
         assert worked == sorted(worked) and worked[-1] and not worked[0], (command, worked)
 
 
+def test_a_connection_asks_for_two_threads_for_each_address(corpus, few_threads):
+    """One for the address itself and one for a broker, in addition to four for the client."""
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    for addresses in (1, 3):
+        corpus.config["kafka"]["bootstrap.servers"] = ",".join(f"127.0.0.1:{1 + i}" for i in range(addresses))
+        corpus.write()
+        process = corpus.riffle.popen("topics", "-c", corpus.path, env=few_threads(ALIVE=0))
+        said_at_the_end(process, f"connecting to Kafka takes {4 + 2 * addresses} more threads")
+
+
 def test_a_signal_ends_a_program_whose_threads_were_taken_by_others(riffle, fill, configure, few_threads):
     """After riffle has found that there are enough, another process takes them: librdkafka hangs as it starts, or aborts."""
     fill("a", "b")
