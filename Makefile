@@ -89,12 +89,14 @@ debug: deps-unit  ## the same for a debugger, with -O0 -g3, in $B/debug
 
 # ---- objects, libraries, programs ----
 
-# Which librdkafka $B is built with. The file changes only if that does, and then everything is compiled again.
-$B/librdkafka.used: FORCE
+# Which librdkafka $B is built with. The file is written if that differs, and then everything is compiled again.
+USED := $(strip $(RDKAFKA) $(RDKAFKA_VERSION))
+ifneq ($(USED),$(shell cat $B/librdkafka.used 2>/dev/null))
+$B/librdkafka.used: always
+endif
+$B/librdkafka.used:
 	@mkdir -p $(@D)
-	@echo '$(RDKAFKA) $(RDKAFKA_VERSION)' | cmp -s - $@ || echo '$(RDKAFKA) $(RDKAFKA_VERSION)' > $@
-
-FORCE: # phony, below
+	@echo '$(USED)' > $@
 
 $B/%.o: %.c VERSION $B/librdkafka.used
 	@mkdir -p $(@D)
@@ -263,6 +265,9 @@ test-packages: deps-packages wheel deb  ## wheel, Debian packages, tarball and i
 	@$(PARALLEL) deb LIBRDKAFKA=bundled
 	@B=$B KAFKA=$(KAFKA) scripts/test-in packages
 
+test-distros:  ## `make demo` and `make unit` in fresh Debians 12 and 13; on arm64 under qemu the unit programs, vectors and a mix. D=debian-13: one
+	@scripts/distros $D
+
 test-metrics: deps-test  ## a Prometheus that scrapes a mix while it runs, and evaluates rules and dashboard
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-one tests/metrics
@@ -347,17 +352,19 @@ deps: $(addprefix deps-,build demo test check clang valgrind)  ## install all th
 deps-%:
 	@LIBRDKAFKA=$(LIBRDKAFKA) scripts/deps $*
 
-wheel:  ## the Python package with program, library and all that these need inside, in build/wheels
+wheel: wheel-programs  ## the Python package with program, library and all that these need inside, in build/wheels
+	@scripts/wheel build/wheel build/wheels
+
+wheel-programs:
 	@LIBRDKAFKA=bundled scripts/deps wheel
 	@$(PARALLEL) LIBRDKAFKA=bundled LINK_STATIC=1 B=build/wheel LDFLAGS='-s -Wl,--gc-sections -Wl,--exclude-libs,ALL' \
 	    build/wheel/riffle build/wheel/libriffle.so.0
-	@scripts/wheel build/wheel build/wheels
 
 dist:  ## the tarball of this commit, the same bytes each time, in build/dist
 	@scripts/dist build/dist
 
-image:  ## the container image riffle:VERSION, by docker, podman or buildah; ENGINE=podman: by that one
-	@scripts/image
+image:  ## the container image riffle:VERSION, by docker, podman or buildah; ENGINE=podman: by that one; ARCH=arm64: for that processor
+	@ARCH=$(ARCH) scripts/image
 
 deb: deps-deb  ## the Debian packages riffle, libriffle0 and libriffle-dev of this commit, in build/deb; bundled: build/deb-bundled
 	@LIBRDKAFKA=$(LIBRDKAFKA) scripts/deb build/deb
@@ -382,7 +389,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
-	stuck soak lagging demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install put-in-place uninstall clean help FORCE
+.PHONY: always build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages test-distros nightly chaos \
+	stuck soak lagging demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel wheel-programs dist image deb install put-in-place uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d
