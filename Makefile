@@ -74,8 +74,8 @@ SOURCES  := $(filter-out build/% $B/%,$(wildcard */*.[ch] */*/*.[ch] */*/*/*.[ch
 # T=mixer: only unit programs whose path has it.
 NAMED     = $(strip $(foreach t,$(TESTS),$(if $(findstring $T,$t),$t)))
 CHOSEN    = $(if $T,$(or $(NAMED),$(error no unit test has $T in its path)),$(TESTS) $B/sim)
-# A make of its own, so that a target can come after another one, with a job for each core.
-PARALLEL  = $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
+# A make of its own, so that a target can come after another one, with a job for each core. It shows how far it is.
+PARALLEL  = scripts/progress $(MAKE) --no-print-directory -s $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(shell nproc))
 
 build: deps-build  ## compile the program, the library, the tools
 	@$(PARALLEL) product
@@ -100,6 +100,7 @@ $B/librdkafka.used:
 
 $B/%.o: %.c VERSION $B/librdkafka.used
 	@mkdir -p $(@D)
+	@[ -z "$$RIFFLE_PROGRESS" ] || scripts/progress --compiling $<
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
 $B/gen/schema_text.c: $(wildcard schemas/*.avsc schemas/earlier/*.avsc) scripts/embed-schemas
@@ -200,7 +201,10 @@ mutate: $(TESTS) $B/sim
 test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.4: the newest). T=tests/kafka/test_read.py[::NAME]: these
 	@echo == compiling
 	@$(PARALLEL) $(if $T,product $(REAL),all-programs)
-	@B=$B KAFKA=$(KAFKA) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)
+	@B=$B KAFKA=$(KAFKA) LONG=$(LONG) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)
+
+test-all:  ## the same, and the tests that take more than 15 s and repeat what another one sees (`git grep mark.long tests`)
+	@$(MAKE) --no-print-directory test LONG=1
 
 matrix:  ## `make test` with the system's librdkafka and the bundled one, each on every KAFKAS (3.9 4.1 4.4), as a table
 	@KAFKAS='$(KAFKAS)' MAKE='$(MAKE)' scripts/matrix
@@ -389,7 +393,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: always build product all-programs debug unit sim sim-long mutants mutate test matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages test-distros nightly chaos \
+.PHONY: always build product all-programs debug unit sim sim-long mutants mutate test test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages test-distros nightly chaos \
 	stuck soak lagging demo demo-page bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel wheel-programs dist image deb install put-in-place uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d

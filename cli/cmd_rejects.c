@@ -231,7 +231,8 @@ const struct command cmd_rejects = {
     .usage = "-c FILE [--domain D] [--reason R] [--count] [--json]",
     .help =
 	"Reads the corpus's topic of rejects: records of files that `riffle produce` could not "
-	"use, and records of domains that `riffle mix` passed over. Prints a line for each: the "
+	"use, documents without a target that it left out (`no_target`), and records of domains "
+	"that `riffle mix` passed over. Prints a line for each: the "
 	"domain, the file and line (or topic, partition and offset), the reason and the beginning "
 	"of the record; then the counts by domain and reason, with N in place of the numbers in a "
 	"reason. Counts records, not offsets of the topic. Lists a record twice that a producer "

@@ -15,7 +15,7 @@ Dataset.save_to_disk() wrote is a dataset too: --dataset FOLDER.
 
 RIFFLE_RESUME=N in the environment leaves out the first N rows (of Parquet and Arrow files without
 reading them). `riffle produce --follow` sets it; with --watch this program continues with files that sort
-behind those it has read, and fails where one comes that does not.
+after those it has read, and fails if another one appears.
 
 Values that JSON lacks: bytes become text; times become ISO 8601; decimals text; numbers that are not
 finite become null. Bytes that are not UTF-8 are printed unchanged, and riffle treats them as those of a
@@ -244,7 +244,7 @@ def list_files(sources):
             paths = [path] if fs.exists(path) else []
         paths = [p for p in paths if kind(p)[0] or p == path]
         if not paths:
-            raise Failure(f"{source}: stands for no file")
+            raise Failure(f"{source}: no file matches")
         for p in paths:
             found[fs.unstrip_protocol(p)] = (fs, p)
     return [(fs, p, name) for name, (fs, p) in sorted(found.items())]

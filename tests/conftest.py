@@ -8,6 +8,7 @@ import importlib
 import json
 import os
 import pathlib
+import re
 import secrets
 import signal
 import subprocess
@@ -43,6 +44,8 @@ def children():
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "alone: measures time; no other test may run beside it")
+    config.addinivalue_line("markers", "long(FILE::TEST): takes more than 15 s; that test of `make test` sees the same behavior. "
+                            "Only `make test-all` has it")
     has_workers = config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ
 
     def interrupt(number, frame):
@@ -57,9 +60,25 @@ def pytest_configure(config):
         signal.signal(one, interrupt)
 
 
+def check_covered(item, covered):
+    """The test that sees what a long one sees is there, and is not long itself."""
+    path, _, name = covered.partition("::")
+    found = re.search(rf"((?:^@.*\n(?:[ )].*\n)*)*)^def {name}\(", (ROOT / path).read_text(), re.M)
+    if found is None or re.search(r"^@pytest\.mark\.long", found[1], re.M):
+        raise pytest.UsageError(f"{item.nodeid}: {covered}, which is to see the same, is {'long, too' if found else 'not there'}")
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items):
+    """Tests of a file that share a broker, a mix or a vocabulary run one after the other; all others go to any worker."""
     rank = {f"test_{name}.py": n for n, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
+    for item in items:
+        for mark in item.iter_markers("long"):
+            check_covered(item, mark.args[0])
+        fixtures = item._fixtureinfo.name2fixturedefs.values()
+        if any(f.scope in ("module", "class") for defs in fixtures for f in defs):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
 @pytest.fixture(scope="session")

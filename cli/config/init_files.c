@@ -172,7 +172,7 @@ sort_out(struct init_file *x)
 	else if (x->tokenizer)
 		set_why(x, "a tokenizer");
 	else if (best == KINDS)
-		set_why(x, "no kind of file that riffle knows by its name");
+		set_why(x, "riffle does not know the ending of its name");
 	else if (kinds[best].why != NULL)
 		set_why(x, kinds[best].why);
 	else if (x->size_bytes == 0)
@@ -192,7 +192,9 @@ init_files_why(const char *path)
 	struct stat st = {0};
 
 	if (stat(path, &st) != 0 || !S_ISREG(st.st_mode)) /* a link that leads nowhere is no file */
-		set_why(&x, S_ISDIR(st.st_mode) ? "a folder: not entered" : "no file");
+		set_why(&x, S_ISDIR(st.st_mode)
+				? "folders in the folder of a domain are not entered"
+				: "not a regular file");
 	x.size_bytes = (uint64_t)st.st_size;
 	sort_out(&x);
 	if (x.tokens != TOKEN_FORMAT_NONE)
@@ -248,9 +250,9 @@ take_entry(
 		free(path);
 	else if (S_ISDIR(st.st_mode))
 		set_why(&l->file[l->n - 1],
-		    link ? "a link to a folder: not entered" : "a folder too deep: not entered");
+		    link ? "links to folders are not entered" : "folders so deep are not entered");
 	else if (!S_ISREG(st.st_mode))
-		set_why(&l->file[l->n - 1], "no file");
+		set_why(&l->file[l->n - 1], "not a regular file");
 	return code;
 }
 

@@ -16,7 +16,9 @@ warn_of(const struct config_domain *d)
 		char *why = init_files_why(d->left_out.text[i]);
 
 		if (why != NULL && ++shown == LEFT_OUT_SHOWN_MAX && i + 1 < d->left_out_n)
-			log_warning("config: CONFIG-LEFT-OUT domain=%s and %zu more are not read",
+			log_warning(
+			    "config: CONFIG-LEFT-OUT domain=%s: %zu more files and folders are "
+			    "not read",
 			    d->name, d->left_out_n - i);
 		else if (why != NULL)
 			log_warning("config: CONFIG-LEFT-OUT domain=%s path=%s is not read: %s",

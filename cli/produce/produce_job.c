@@ -33,7 +33,7 @@ keep_memory(void)
  * mix of this file is no exception, for its steps may have been trained on.
  */
 static enum fail_code
-restart(const struct config *c, const struct options *o, bool yes, struct failure *f)
+restart(const struct produce_options *p, const struct options *o, bool yes, struct failure *f)
 {
 	const struct topics_choice choice = {.domain = o->argument, .domains_n = o->arguments_n};
 	struct topics_job *j;
@@ -41,9 +41,10 @@ restart(const struct config *c, const struct options *o, bool yes, struct failur
 
 	if (o->arguments_n == 0)
 		return fail(f, FAIL_USAGE,
-		    "--restart deletes what is published: name the domains, as in `riffle produce "
-		    "DOMAIN --restart`");
-	code = topics_job_open(&j, c, true, f);
+		    "--restart deletes what is published: name the domains, as in `riffle %s "
+		    "DOMAIN --restart`",
+		    p->tokens ? "import" : "produce");
+	code = topics_job_open(&j, p->config, true, f);
 	if (code != FAIL_NONE)
 		return code;
 	code = topics_job_choose(j, &choice, f);
@@ -197,7 +198,7 @@ produce_job_run(
 	if (a.restart && code == FAIL_NONE && p.domains_n > 0)
 		code = produce_check_idle(&p, f);
 	if (a.restart && code == FAIL_NONE)
-		code = restart(c, &o, a.yes, f);
+		code = restart(&p, &o, a.yes, f);
 	if (code == FAIL_NONE)
 		code = run_produce(&p, &a.metrics, f);
 	config_close(c);

@@ -156,7 +156,7 @@ serve_run(const struct serve_options *o, const struct config *c, const struct op
 		    o->cert == NULL ? "" : "s", http_server_address(p.http.server));
 		while (!stop_asked(stop))
 			clock_pause_ms(LOOK_MS);
-		log_info("serve: ends by a signal");
+		log_info("serve: ended by a signal");
 	}
 	if (!close_parts(&p))
 		_exit(fail_exit(code));

@@ -43,7 +43,7 @@ serve_thread_open(struct serve_thread *t, void (*main)(void *of), void *of, stru
 	errno = thread_start(&t->thread, 0, start, t);
 	if (errno == 0)
 		return FAIL_NONE;
-	fail_errno(f, FAIL_IO, "starting a thread");
+	fail_errno(f, FAIL_IO, "starting a thread; " THREAD_LIMITS);
 	destroy(t);
 	return f->code;
 }

@@ -357,9 +357,12 @@ put_json(enum log_level level, const char *text)
 	pthread_mutex_unlock(&json_lock);
 }
 
-/* One fwrite a line, so that lines of several threads do not mix. */
+/*
+ * One fwrite a line, so that lines of several threads do not mix. Control characters in `text`
+ * become ?, because a file's name may have some: it must neither begin a line nor set a terminal.
+ */
 static void
-put_logfmt(enum log_level level, const char *text)
+put_logfmt(enum log_level level, char *text)
 {
 	const char *colour = colours ? level_colour[level] : "";
 	char line[LOG_LINE_MAX + 80], when[32];
@@ -367,6 +370,9 @@ put_logfmt(enum log_level level, const char *text)
 	struct tm utc;
 	int used;
 
+	for (char *c = text; *c != '\0'; c++)
+		if ((unsigned char)*c < ' ' || *c == 0x7f)
+			*c = '?';
 	gmtime_r(&now, &utc);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	used = snprintf(line, sizeof(line), "%s%s %s%s%s %s\n", bar ? "\r\033[K" : "", when, colour,

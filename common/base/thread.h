@@ -12,6 +12,11 @@
 #include <signal.h>
 #include <stddef.h>
 
+/* What to do if the system refuses a thread, for messages. */
+#define THREAD_LIMITS                                                                              \
+	"raise the limit on processes (`ulimit -u`, the container's limit of pids) or on memory "  \
+	"(`ulimit -v`)"
+
 /*
  * Starts main(argument) with a stack of `stack_bytes`; 0: the system's default. 0, or the errno of
  * pthread_create(), with *thread unset. The caller joins the thread. Leaves the signal mask of the

@@ -188,23 +188,34 @@ set_number(const struct value *v, double *to, const char *text)
 	return fail_value(v, number ? "out of range" : "not a finite number", text, allowed);
 }
 
-/* An enum, whose constants are the indexes of row->choice; the list of them is for the failure. */
+enum { CHOICES_MAX = 160 };
+
+/* The constants of an enum, for a failure. */
+static void
+list_choices(char list[static CHOICES_MAX], const struct config_key *row)
+{
+	size_t used = 0;
+
+	for (int i = 0; row->choice[i] != NULL; i++) {
+		used += (size_t)snprintf(
+		    list + used, CHOICES_MAX - used, "%s%s", i == 0 ? "" : ", ", row->choice[i]);
+		assert(used < CHOICES_MAX);
+	}
+}
+
+/* An enum, whose constants are the indexes of row->choice. */
 static enum fail_code
 set_choice(const struct value *v, int *to, const char *text)
 {
-	char allowed[160];
-	size_t used = 0;
+	char allowed[CHOICES_MAX];
 
 	assert(v->row->choice != NULL);
-	for (int i = 0; v->row->choice[i] != NULL; i++) {
+	for (int i = 0; v->row->choice[i] != NULL; i++)
 		if (strcmp(text, v->row->choice[i]) == 0) {
 			*to = i;
 			return FAIL_NONE;
 		}
-		used += (size_t)snprintf(allowed + used, sizeof(allowed) - used, "%s%s",
-		    i == 0 ? "" : ", ", v->row->choice[i]);
-		assert(used < sizeof(allowed));
-	}
+	list_choices(allowed, v->row);
 	return fail_value(v, "unknown value", text, allowed);
 }
 
@@ -388,10 +399,15 @@ config_value(const struct config *c, const struct config_key *row, const struct 
 	bool listed = row->kind == CONFIG_LIST || row->kind == CONFIG_RUNS ||
 		      row->kind == CONFIG_FIELDS || row->kind == CONFIG_SPLIT;
 	void *to = (char *)base + row->at;
+	char choices[CHOICES_MAX];
 
 	assert(node->line >= 0);
-	if (node->kind == YAML_TEXT && node->plain && *node->text == '\0')
-		return config_fail(c, node->line, key, f, "has no value (%s)", row->help);
+	if (node->kind == YAML_TEXT && node->plain && *node->text == '\0') {
+		if (row->choice != NULL)
+			list_choices(choices, row);
+		return config_fail(c, node->line, key, f, "has no value (%s)",
+		    row->choice != NULL ? choices : row->help);
+	}
 	if (node->kind == YAML_TEXT)
 		return set_text(&v, to, node->text);
 	if (node->kind == YAML_LIST && listed)

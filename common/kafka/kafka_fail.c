@@ -106,8 +106,7 @@ kafka_check_threads(unsigned n, struct failure *f)
 	errno = err;
 	return fail_errno(f, FAIL_IO,
 	    "connecting to Kafka takes %u more threads, which the system does not give this "
-	    "process; raise the limit on processes (`ulimit -u`, the container's limit of pids) or "
-	    "on memory (`ulimit -v`)",
+	    "process; " THREAD_LIMITS,
 	    n);
 }
 

@@ -224,11 +224,19 @@ keep_refused(struct kafka_log *l, const char *text)
 		snprintf(l->refused, sizeof(l->refused), "%.*s", (int)(end - begin), begin);
 }
 
-/* A new broker's coordinator is not ready at once: librdkafka asks again, and that is all. */
+/*
+ * Whether the line is a routine retry: a new broker's coordinator is not ready at once, and
+ * librdkafka asks again every 500 ms. Not if it has asked in vain for too long.
+ */
 static bool
-begins(const char *facility, const char *text)
+routine_retry(struct kafka_log *l, const char *facility, const char *text, int64_t now_ms)
 {
-	return strcmp(facility, "GETPID") == 0 && strstr(text, "retrying") != NULL;
+	if (strcmp(facility, "GETPID") != 0 || strstr(text, "retrying") == NULL)
+		return false;
+	if (l->retry_last_ms == 0 || now_ms - l->retry_last_ms >= KAFKA_LOG_RETRY_MS)
+		l->retry_began_ms = now_ms;
+	l->retry_last_ms = now_ms;
+	return now_ms - l->retry_began_ms < KAFKA_LOG_RETRY_MS;
 }
 
 /* Cuts ": might be caused by incorrect security.protocol configuration (...)". */
@@ -248,7 +256,7 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 {
 	uint64_t held_back;
 	char more[64] = "", line[KAFKA_LOG_LINE_MAX];
-	bool connection = strcmp(facility, "FAIL") == 0, pass;
+	bool connection = strcmp(facility, "FAIL") == 0, routine, pass;
 	bool certificate = strcmp(facility, "SSLCERTVRFY") == 0;
 
 	assert(facility != NULL);
@@ -268,16 +276,19 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 		keep_refused(l, text);
 	if (connection && worked)
 		drop_guess(line);
-	pass = !((connection || certificate) && l->quiet) &&
+	routine = routine_retry(l, facility, text, now_ms);
+	pass = !routine && !((connection || certificate) && l->quiet) &&
 	       (connection ? passes(l, broker_key(text), KAFKA_LOG_OUTAGE_MS, now_ms, &held_back)
 			   : passes(l, kind_key(facility, text), KAFKA_LOG_INTERVAL_MS, now_ms,
 				 &held_back));
 	pthread_mutex_unlock(&l->lock);
+	if (routine)
+		log_debug("kafka: client=%s %s", client, text);
 	if (!pass)
 		return;
 	if (held_back > 0)
 		snprintf(more, sizeof(more), " (%" PRIu64 " more like it)", held_back);
-	if (level <= SYSLOG_WARNING && !begins(facility, text))
+	if (level <= SYSLOG_WARNING)
 		log_warning("kafka: KAFKA-%s client=%s %s%s", facility, client, text, more);
 	else
 		log_info("kafka: client=%s %s%s", client, text, more);

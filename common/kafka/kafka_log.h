@@ -6,6 +6,9 @@
  * of lines one every KAFKA_LOG_INTERVAL_MS, each with the number of those held back in between. The
  * last failure of a connection is kept, so that a command can say why no broker answers.
  *
+ * Some retries are routine while a broker starts. Their lines are debug lines until a series of them
+ * has lasted for KAFKA_LOG_RETRY_MS. From then on they are warnings.
+ *
  * Thread: kafka_log_put() and kafka_log_cause() from any; init and end from the handle's owner.
  */
 #ifndef COMMON_KAFKA_KAFKA_LOG_H
@@ -22,6 +25,8 @@
 enum {
 	KAFKA_LOG_INTERVAL_MS = 10000,
 	KAFKA_LOG_OUTAGE_MS = 60000,
+	KAFKA_LOG_RETRY_MS =
+	    10000, /* a routine retry lasts less; a longer pause begins a new series */
 	KAFKA_LOG_KINDS_MAX = 64, /* kinds remembered; the one seen longest ago gives way */
 	KAFKA_CAUSE_MAX = 256,
 	KAFKA_LOG_HIDDEN_MIN = 4, /* letters: less of a value is no secret, and is in every line */
@@ -41,7 +46,9 @@ struct kafka_log {
 	bool quiet;           /* connection failures are kept, not shown: somebody waits for one */
 	char cause[KAFKA_CAUSE_MAX];
 	char refused[KAFKA_CAUSE_MAX]; /* see kafka_log_refused() */
-	const char *certificate;       /* what is wrong with the broker's; NULL: nothing */
+	int64_t retry_began_ms,
+	    retry_last_ms;       /* of the latest series of routine retries; 0: none */
+	const char *certificate; /* what is wrong with the broker's; NULL: nothing */
 	struct kafka_log_kind kind[KAFKA_LOG_KINDS_MAX];
 };
 

@@ -334,12 +334,14 @@ lane_ends_query_decided(struct lane_end **out, struct lane_map *map,
 	bool open = true;
 
 	for (;;) {
+		int64_t began_ms = clock_ms(); /* a look may be long, with lane 0 at its start */
+
 		if (lane_ends_query(out, map, mix, properties, timeout_ms, f) != FAIL_NONE)
 			return f->code;
 		if (find_open(*out, map, ledger, mix, properties, &open, timeout_ms, f) !=
 		    FAIL_NONE)
 			break;
-		if (!open || clock_ms() >= deadline_ms)
+		if (!open || began_ms >= deadline_ms)
 			return FAIL_NONE;
 		free(*out);
 		*out = NULL;

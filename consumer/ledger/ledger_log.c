@@ -18,7 +18,7 @@ struct ledger_log {
 	int64_t last;     /* offset of the last record, as ledger_log_last() found it; -1 */
 	int64_t time_ms;  /* when the record given last was written */
 	int64_t assigned; /* records below it are not given; -1: nothing is assigned */
-	int64_t end;      /* of the topic, when the leader was asked last; 0: never */
+	int64_t end;      /* the topic reaches to it at least: said by the leader, or seen; or 0 */
 };
 
 /*
@@ -187,6 +187,8 @@ ledger_log_next(
 	assert(m->offset >= l->assigned);
 	*offset = m->offset;
 	l->assigned = m->offset + 1;
+	if (l->end < l->assigned)
+		l->end = l->assigned;
 	l->time_ms = rd_kafka_message_timestamp(m, NULL);
 	code = decode(l, m, out, f);
 	rd_kafka_message_destroy(m);

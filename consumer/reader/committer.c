@@ -137,9 +137,9 @@ judge(struct committer *c, const char *mix, const char *run, const char *metadat
 	if (strcmp(owner, c->other) == 0 && step != c->other_step && strcmp(owner, c->named) != 0) {
 		snprintf(c->named, sizeof(c->named), "%s", owner);
 		log_warning("riffle: READ-RUN-TWICE run %s of mix %s: another process commits the "
-			    "same lanes, %.*s (host/process), last step %" PRIu64
-			    " over step %" PRIu64
-			    " of this one: two processes train the same rank. "
+			    "same lanes, %.*s (host/process). Its last commit is step %" PRIu64
+			    ", and that of this process is step %" PRIu64
+			    ", so two processes train the same rank. "
 			    "End one of them, or give it a run of its own",
 		    run, mix, (int)(strrchr(owner, '/') - owner), owner, step, c->good);
 	}

@@ -258,7 +258,7 @@ start_threads(struct prefetch *p, struct failure *f)
 	if (err == 0)
 		return FAIL_NONE;
 	errno = err;
-	return fail_errno(f, FAIL_IO, "starting a thread that reads ahead");
+	return fail_errno(f, FAIL_IO, "starting a thread that reads ahead; " THREAD_LIMITS);
 }
 
 enum fail_code

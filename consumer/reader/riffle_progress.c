@@ -305,7 +305,9 @@ connect_progress(struct riffle_progress *p, const struct riffle_options *o, stru
 		return fail_memory(f);
 	err = thread_start(&p->thread, STACK_BYTES, thread_main, p);
 	p->runs = err == 0;
-	return p->runs ? FAIL_NONE : fail(f, FAIL_MEMORY, "starting a thread: %s", strerror(err));
+	errno = err;
+	return p->runs ? FAIL_NONE
+		       : fail_errno(f, FAIL_MEMORY, "starting a thread; " THREAD_LIMITS);
 }
 
 int

@@ -411,8 +411,8 @@ open_command(struct input *in, const struct input_options *o, const struct input
 	in->end.names = hash;
 	if (from != NULL && from->file != NULL && !same_program(from->file, o->exec, hash))
 		return fail(f, FAIL_CONFIG,
-		    "exec:%s: the last run read another command than that of now (hash %016" PRIx64
-		    "): put the former one back, or " RESTART,
+		    "exec:%s: the last run read another command (the hash of this one is "
+		    "%016" PRIx64 "). Put the former command back, or " RESTART,
 		    o->exec_name, hash);
 	if (stream_open_program(&in->stream, &p, f) != FAIL_NONE)
 		return f->code;
@@ -439,7 +439,7 @@ start_thread(struct input *in, struct failure *f)
 
 	if (refused != 0) {
 		errno = refused;
-		return fail_errno(f, FAIL_IO, "input: a thread cannot be started");
+		return fail_errno(f, FAIL_IO, "input: starting a thread; " THREAD_LIMITS);
 	}
 	in->running = true;
 	return FAIL_NONE;

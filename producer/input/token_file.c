@@ -498,7 +498,9 @@ check_width(struct token_file *t, struct failure *f)
 
 	if (bits < 32 && t->o.entries > UINT32_C(1) << bits)
 		log_warning("input: INPUT-TOKEN-WIDTH file=%s has %u byte%s a token, too few for "
-			    "the %" PRIu32 " ids of the vocabulary",
+			    "the %" PRIu32 " ids of the vocabulary. Compare token_bytes, or the "
+			    "header or index, and the tokenizer with the program that made the "
+			    "file",
 		    t->o.name, t->width, t->width == 1 ? "" : "s", t->o.entries);
 	if (n < WIDTH_TOKENS_MIN)
 		return FAIL_NONE;
@@ -508,8 +510,11 @@ check_width(struct token_file *t, struct failure *f)
 		zeros[i % 2] += value_of(at + i * t->width, t->width, t->is_signed) == 0;
 	for (size_t i = 0; i < 2; i++)
 		if (zeros[i] >= n / 2 * 9 / 10 && zeros[1 - i] <= n / 2 * 6 / 10)
-			log_warning("input: INPUT-TOKEN-WIDTH file=%s has %u byte%s a token, and "
-				    "every second of its tokens is 0: they may have %u bytes",
+			log_warning(
+			    "input: INPUT-TOKEN-WIDTH file=%s has %u byte%s a token, and "
+			    "every second of its tokens is 0: they may have %u bytes. Compare "
+			    "token_bytes, or the header or index, with the program that "
+			    "made the file",
 			    t->o.name, t->width, t->width == 1 ? "" : "s", 2 * t->width);
 	return FAIL_NONE;
 }

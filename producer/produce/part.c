@@ -529,6 +529,7 @@ open_all(struct part *s, const struct input_position *from, bool from_start, str
 {
 	struct part_outputs_workers workers = {
 	    .context = &s->context, .progress = &s->progress, .measures = &s->measures};
+	bool named;
 
 	name_domains(s);
 	measures_begin(&s->measures, s->o->measures, s->o->domain, s->o->wanted, s->o->domains_n);
@@ -539,10 +540,11 @@ open_all(struct part *s, const struct input_position *from, bool from_start, str
 	    FAIL_NONE)
 		return f->code;
 	/* Of a program the file can be its command, with what is secret in it: see input.h. */
+	named = !from_start && from->file != NULL && !is_program(s);
 	if (!from_start)
-		log_info("produce: %s resumes at document=%" PRIu64 " file=%s byte=%" PRIu64,
-		    s->o->label, from->document,
-		    from->file == NULL || is_program(s) ? "" : from->file, from->byte);
+		log_info("produce: %s resumes at document=%" PRIu64 "%s%s byte=%" PRIu64,
+		    s->o->label, from->document, named ? " file=" : "", named ? from->file : "",
+		    from->byte);
 	if (open_input(s, from, from_start, f) != FAIL_NONE)
 		return f->code;
 	part_outputs_read_from(s->outputs, s->input);
@@ -661,11 +663,14 @@ fail_broken_off(const struct part *s, const struct writer_reject *r, struct fail
 		return f->code;
 	return fail(f, FAIL_DATA,
 	    "%s: %s, after %" PRIu64 " byte%s of text (line %" PRIu64
-	    "). What comes before is published, and the domain is not closed. %s and run "
-	    "`riffle produce` again; it continues there. Or set max_rejects: 1 to do without the "
-	    "rest of it",
+	    "). The documents before that are published, and the domain is not closed. %s, then "
+	    "run `riffle produce` again; it continues there. %sTo close the domain without the "
+	    "rest of it, set max_rejects: 1",
 	    r->file, r->reason, r->byte, r->byte == 1 ? "" : "s", r->line,
-	    is_program(s) ? "Mend the program" : "Put a whole file in its place");
+	    is_program(s) ? "Fix the program" : "Put a whole file in its place",
+	    is_program(s) ? "If you change the command itself, run `riffle produce DOMAIN "
+			    "--restart` instead. "
+			  : "");
 }
 
 /* What a record that cannot be used costs: a log line for the first few, its place in the topic of
@@ -837,9 +842,10 @@ report_left_out(const struct part *s)
 		snprintf(since, sizeof(since), "%" PRIu64 " since the last resume%s",
 		    s->reasons.total, s->reasons.total > 0 ? ": " : "");
 	log_warning("produce: PRODUCE-REJECTS %s: %" PRIu64
-		    " records were rejected (%s%s); they are in %s.rejects with file, line and "
+		    " record%s rejected (%s%s); `riffle rejects` lists %s with file, line and "
 		    "reason",
-	    s->label, rejects, since, reasons, s->config->corpus);
+	    s->label, rejects, rejects == 1 ? " was" : "s were", since, reasons,
+	    rejects == 1 ? "it" : "them");
 }
 
 /*
@@ -983,10 +989,14 @@ end_stopped(struct part *s)
 
 	if (part_outputs_flush(s->outputs, PART_FLUSH_MS, &late) != FAIL_NONE)
 		log_warning("produce: %s", late.text);
-	log_info("produce: %s stopped after %" PRIu64 " documents, at %s line %" PRIu64
-		 "; run it again to continue from the last record",
-	    s->o->label, s->progress.documents, s->last_file == NULL ? "the start" : s->last_file,
-	    s->last_line);
+	if (s->last_file == NULL)
+		log_info("produce: %s stopped before its first document; run it again to continue",
+		    s->o->label);
+	else
+		log_info("produce: %s stopped after %" PRIu64 " document%s, at %s line %" PRIu64
+			 "; run it again to continue from the last record",
+		    s->o->label, s->progress.documents, s->progress.documents == 1 ? "" : "s",
+		    s->last_file, s->last_line);
 }
 
 /* Opens the outputs. *needed: there is something to do; else says why not. */

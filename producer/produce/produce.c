@@ -557,7 +557,7 @@ start_runner(struct runner *r, struct failure *f)
 	if (refused == 0)
 		return FAIL_NONE;
 	errno = refused;
-	return fail_errno(f, FAIL_IO, "produce: a thread cannot be started");
+	return fail_errno(f, FAIL_IO, "produce: starting a thread; " THREAD_LIMITS);
 }
 
 /*

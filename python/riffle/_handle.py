@@ -51,7 +51,11 @@ class Handle:
         return _Shared(self)
 
     def check(self) -> None:
-        """For a call that waits in slices: raises once the handle is being closed."""
+        """Raises if this process may not begin a call, or if one that waits in slices must end."""
+        if self._process != os.getpid():
+            raise UsageError(
+                f"this {self._what} was opened by process {self._process} and is used by process {os.getpid()}: its "
+                "connections and threads do not survive a fork; open one in the process that reads")
         if self._closing:
             raise self._closed()
 
@@ -61,10 +65,7 @@ class Handle:
         return UsageError(f"this {self._what} is closed")
 
     def _enter(self, alone: bool) -> int:
-        if self._process != os.getpid():  # before the lock, which a thread of the parent may have held
-            raise UsageError(
-                f"this {self._what} was opened by process {self._process} and is used by process {os.getpid()}: its "
-                "connections and threads do not survive a fork; open one in the process that reads")
+        self.check()  # before the lock, which in the child of a fork a thread of the parent may have held
         me = threading.get_ident()
         with self._state:
             self.check()

@@ -45,7 +45,7 @@ def step_of_state(state: Mapping[str, Any], mix: str, run: str) -> int:
         raise UsageError(f"the checkpoint is {state!r}: must be what state_dict() gave")
     missing = {"mix", "run", "step"} - set(state)
     if missing:
-        raise DataError(f"the checkpoint lacks {', '.join(sorted(missing))}: it is no state of riffle")
+        raise DataError(f"the checkpoint has no {', '.join(sorted(missing))}, so it is not what state_dict() gave")
     if state["mix"] != mix:
         raise DataError(f"the checkpoint is of mix {state['mix']}, this reader is of mix {mix}")
     if state["run"] != run:
@@ -53,10 +53,10 @@ def step_of_state(state: Mapping[str, Any], mix: str, run: str) -> int:
                       "and commits as its own", RuntimeWarning, stacklevel=3)
     step = _number(state, "step")
     if step > 0 and raw_of(state) is None:
-        warnings.warn(f"riffle: READ-CHECKPOINT-UNBOUND the checkpoint names step {step} of mix {mix}, and no hash of what the "
-                      "mix had chosen: nobody can tell whether the mix was created again with another order since. Was it made by "
-                      "riffle 0.1, or while the broker did not answer? The next checkpoint has the hash", RuntimeWarning,
-                      stacklevel=3)
+        warnings.warn(f"riffle: READ-CHECKPOINT-UNBOUND the checkpoint has step {step} of mix {mix}, but no hash of what the mix "
+                      "had chosen, because riffle 0.1 made it or the broker did not answer then. riffle cannot tell whether the "
+                      "mix was created again with another order since, so make sure that it was not. The next checkpoint has the "
+                      "hash", RuntimeWarning, stacklevel=3)
     return step
 
 

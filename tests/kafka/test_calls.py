@@ -134,7 +134,7 @@ def test_sequences_are_closed_while_a_thread_waits(riffle_module, mix, bootstrap
     assert not thread.is_alive() and failed == ["this reader is closed"]
 
 
-def test_a_signal_handler_may_commit_and_close_in_the_middle_of_a_wait(open_reader, riffle_module):
+def test_a_signal_handler_may_commit_and_close_in_the_middle_of_a_wait(open_reader, riffle_module, caplog):
     reader = open_reader(step=0)
     reader.next(60)
     reader.seek(STEPS)
@@ -152,7 +152,7 @@ def test_a_signal_handler_may_commit_and_close_in_the_middle_of_a_wait(open_read
             reader.next()
     finally:
         signal.signal(signal.SIGUSR1, before)
-    assert committed == [STEPS]
+    assert committed == [STEPS] and "has not returned" not in caplog.text  # close() waits for no call of its own thread
 
 
 def test_a_closed_reader_goes_to_no_checkpoint(open_reader, riffle_module):
@@ -322,6 +322,13 @@ def test_an_argument_that_cannot_be_is_refused_by_name(riffle_module):
             options = {"mix": "m", "bootstrap": "127.0.0.1:1", **options}
         with pytest.raises(riffle_module.UsageError, match=says):
             kind(**options)
+
+
+def test_a_wait_of_0_seconds_is_not_the_default_of_the_library(riffle_module):
+    started = time.monotonic()
+    with pytest.raises(riffle_module.BrokerError):
+        riffle_module.Reader("m", "127.0.0.1:1", open_timeout=0)
+    assert time.monotonic() - started < 5
 
 
 def test_an_argument_of_a_call_is_refused_by_name(open_reader, riffle_module):

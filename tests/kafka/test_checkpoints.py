@@ -146,8 +146,10 @@ def test_a_mix_that_has_not_come_so_far_is_compared_before_its_first_step_is_giv
         mix.again(weights=weights, begin=False)
         loaded = mix.open(step=0)
         loaded.load_state_dict(state)
-        opened = mix.open(checkpoint=state)
+        opened, elsewhere = mix.open(checkpoint=state), mix.open(checkpoint=state)
+        elsewhere.seek(0)
         riffle("mix", "-c", mix.path, "--until-step", END)
+        assert elsewhere.next(60).step == 0  # no step of the checkpoint
         for reader in (opened, loaded):
             if refused:
                 for _ in range(2):
@@ -162,7 +164,7 @@ def test_a_checkpoint_of_0_1_0_is_taken_with_a_warning(mix, recwarn):
     mix.make()
     reader = mix.open(step=0)
     old = {"mix": f"{mix.name}-mix", "run": "trainers", "step": 20}
-    with pytest.warns(RuntimeWarning, match="READ-CHECKPOINT-UNBOUND the checkpoint names step 20 of mix"):
+    with pytest.warns(RuntimeWarning, match="READ-CHECKPOINT-UNBOUND the checkpoint has step 20 of mix"):
         reader.load_state_dict(old)
     assert next(reader).step == 20
     recwarn.clear()
@@ -230,3 +232,4 @@ def test_a_state_is_made_without_a_broker_and_says_that_it_is_unbound(mix, riffl
     assert away == {**known, "step": 30}
     assert ["READ-CHECKPOINT-UNBOUND the ledger of mix" in str(w.message) for w in recwarn.list] == [True]
     assert reader.state_dict(step=31)["step"] == 31 and len(recwarn.list) == 1  # asked once a minute
+    assert set(reader.state_dict(step=2)) == {"mix", "run", "step"}  # what is known is the hash below a later step

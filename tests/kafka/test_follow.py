@@ -604,12 +604,16 @@ def test_an_order_stands_while_its_files_are_there(live, encoding):
     assert text_of(live, encoding, sequences(live))[:70] == w.all[:70]
 
 
-def test_an_order_that_lands_after_a_domain_was_closed_is_void(live, encoding, tools):
-    """A producer was killed while its first portions were on their way; the next one has read the files by name."""
-    def topic(c, what, records=None):
-        return subprocess.run([tools / "topic", what, f"{c.name}.arrivals"], input=records, capture_output=True, text=True, check=True,
-                              env={**os.environ, "RIFFLE_BOOTSTRAP": c.bootstrap}, timeout=60).stdout
+@pytest.fixture
+def topic(tools):
+    """topic(corpus, "read" or "append", records) of its arrivals."""
+    return lambda c, what, records=None: subprocess.run(
+        [tools / "topic", what, f"{c.name}.arrivals"], input=records, capture_output=True, text=True, check=True,
+        env={**os.environ, "RIFFLE_BOOTSTRAP": c.bootstrap}, timeout=60).stdout
 
+
+def test_an_order_that_lands_after_a_domain_was_closed_is_void(live, encoding, topic):
+    """A producer was killed while its first portions were on their way; the next one has read the files by name."""
     w = live.writer
     w.append("m.jsonl", 40)
     other = live.create().copy()
@@ -624,6 +628,25 @@ def test_an_order_that_lands_after_a_domain_was_closed_is_void(live, encoding, t
     topic(live, "append", portions)
     live.produce()
     assert text_of(live, encoding, sequences(live))[:70] == (w.all[40:] + w.all[:40])[:70]
+
+
+def test_an_order_that_lands_after_all_lanes_were_closed_makes_none_of_them_live(live, topic):
+    w = live.writer
+    w.append("a.jsonl", 40)
+    w.append("b.jsonl", 40)
+    live.config["domains"]["a"]["partitions"] = 2
+    other = live.create().copy()
+    other.produce()
+    records = topic(other, "read").splitlines(keepends=True)
+    live.config["domains"]["a"]["live"] = False
+    live.write()
+    live.produce()
+    topic(live, "append", records[0])
+    w.append("c.jsonl", 40)
+    w.append("d.jsonl", 40)
+    live.produce("--append")
+    for lane in range(2):
+        assert [decode(end)["documents"] for _, end in partition(live.values("a", lane))[1]] == [40, 80]
 
 
 def test_a_second_producer_that_follows_waits_and_takes_over_when_the_first_is_killed(live, encoding):

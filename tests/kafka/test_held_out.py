@@ -85,7 +85,7 @@ def test_a_program_of_a_set_that_fails_leaves_the_set_open_until_it_is_mended(co
     corpus.config["domains"] = {"a": {"train": ["train.jsonl"], "valid": {"exec": "cat v.jsonl; test -e whole"}}}
     corpus.create()
     failed = corpus.produce(check=False)
-    assert failed.returncode == 1 and "exit status 1" in failed.stderr and "Mend the program" in failed.stderr
+    assert failed.returncode == 1 and "exit status 1" in failed.stderr and "Fix the program" in failed.stderr
     assert "a.valid" in failed.stderr and corpus.log("a")[1] is not None and corpus.log("a.valid")[1] is None
     (corpus.folder / "whole").touch()
     assert "a.valid resumes at document=" in corpus.produce().stderr

@@ -87,3 +87,17 @@ def test_a_domain_has_the_ids_of_its_tokenizer_json(tmp_path, bootstrap, vocab, 
         found += sequence if not found else sequence[1:]
     assert found[: len(expected)] == expected[: len(found)]
     assert len(found) > len(expected) - LENGTH
+
+
+def test_special_tokens_around_prompt_and_response_are_no_tokens_of_the_document(tmp_path, bootstrap, vocab):
+    """The tokenizer has no token for "?" and drops it. Each of the two texts gets a BOS."""
+    content = hf.file_of({"a": 0}, [], added_tokens=[hf.added(t, special=True) for t in ("<s>", "</s>")])
+    specials = {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}}
+    content["post_processor"] = {**template("<s>", "A"), "special_tokens": specials}
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps({"q": q, "a": a}) + "\n" for q, a in (("?", ""), ("", "?"), ("?", "a"))))
+    corpus = Corpus(tmp_path, bootstrap, vocab)
+    corpus.config["tokenizer"] = {"file": "tokenizer.json", "eos": "</s>", "add_special": True}
+    corpus.config["domains"] = {"a": {"train": "a.jsonl", "packing": "none", "prompt": "q", "response": "a"}}
+    corpus.create().produce()
+    assert {int(r["line"]) for r in corpus.rejects()} == {1, 2}

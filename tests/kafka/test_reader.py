@@ -612,7 +612,8 @@ def test_a_fork_is_detected_and_harms_nobody(mix, open_reader, riffle_module):
     child = os.fork()
     if child == 0:
         says = []
-        for call in (reader.next, reader.commit, lambda: reader.seek(3), lambda: reader.report(0, {}), reader.flush):
+        for call in (reader.next, reader.commit, lambda: reader.seek(3), lambda: reader.report(0, {}), reader.flush,
+                     lambda: reader.trained(0)):
             try:
                 call()
                 says.append("nothing")
@@ -628,7 +629,7 @@ def test_a_fork_is_detected_and_harms_nobody(mix, open_reader, riffle_module):
         says, tokens = json.loads(answer.read())
     assert os.waitpid(child, 0)[1] == 0
     assert tokens == first.tokens[0, 0]
-    assert len(says) == 5 and all("do not survive a fork" in s and str(os.getpid()) in s for s in says)
+    assert len(says) == 6 and all("do not survive a fork" in s and str(os.getpid()) in s for s in says)
     assert lines([first, *reader]) == expected
 
 

@@ -42,6 +42,9 @@ def test_each_step_says_its_round(mixed, package, unique, bootstrap):
         assert [s.round for s in held] == expected()[5:35]
         late = next(reader)
     assert late.round == expected()[35], "steps of a reader that has asked carry it"
+    with package.riffle.Reader(unique + "-mix", bootstrap, 0, 2, step=0, timeout=30) as reader:
+        held = [next(reader) for _ in range(END)]
+        assert (held[0].round, held[-1].round) == (expected()[0], expected()[-1]), "the round of one step is not that of another"
 
 
 def test_a_mix_without_rounds_has_none(riffle, fill, configure, package, unique, bootstrap):

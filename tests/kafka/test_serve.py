@@ -509,7 +509,7 @@ def test_killed_and_started_again_it_shows_the_same_and_a_signal_ends_it(mixed, 
     for number in (signal.SIGTERM, signal.SIGINT):
         server.process.send_signal(number)
         assert server.process.wait(30) == 0
-        assert "ends by a signal" in server.said()
+        assert "ended by a signal" in server.said()
         server = serve(config).wait()
 
 

@@ -338,18 +338,20 @@ def test_check_names_what_domains_from_does_not_read(riffle, with_data, tmp_path
     for name in ("short.bin", "short.idx"):
         (tmp_path / name).rename(tmp_path / "data/web" / name)
     (tmp_path / "data/web/f.ndjson").write_text("")
+    (tmp_path / "data/web/g.jsonl").mkdir()
     path.write_text(path.read_text() + "domains_from: data\n")
     done = riffle("config", "--check", "-c", path)
     web = f"config: CONFIG-LEFT-OUT domain=web path={tmp_path}/data/web/"
     assert left_out(done.stderr) == [
-        f"{web}2024 is not read: a folder: not entered",
+        f"{web}2024 is not read: folders in the folder of a domain are not entered",
         f"{web}b.ndjson is not read: domains_from takes .jsonl, .json and .txt, plain, .gz or .zst",
-        f"{web}c.jsonl.zstd is not read: no kind of file that riffle knows by its name",
+        f"{web}c.jsonl.zstd is not read: riffle does not know the ending of its name",
         f"{web}d.parquet is not read: Parquet: `exec: riffle-source FILE` reads it",
         f"{web}e.npy is not read: tokens without a header: a domain with `tokens: npy` needs `token_bytes`",
         f"{web}f.ndjson is not read: it is empty",
+        f"{web}g.jsonl is not read: a folder: not entered",
         f"{web}short.bin is not read: tokens: a domain with `tokens` and `train` reads it",
-        f"{web}tokenizer.model is not read: no kind of file that riffle knows by its name",
+        f"{web}tokenizer.model is not read: riffle does not know the ending of its name",
         f"{web}x.tiktoken is not read: a tokenizer"]
     assert left_out(riffle("config", "--check", "--no-inputs", "-c", path).stderr) == []
 
@@ -365,7 +367,7 @@ def test_check_names_so_many_of_what_a_domain_leaves_out(riffle, with_data, tmp_
     said = left_out(riffle("config", "--check", "-c", path).stderr)
     assert len(said) == min(n, 10)
     assert [f"{i:02}.bz2 " in line for i, line in enumerate(said)] == [i < shown for i in range(10)]
-    assert ("domain=web and 2 more are not read" in said[-1]) == (n > 10)
+    assert ("domain=web: 2 more files and folders are not read" in said[-1]) == (n > 10)
 
 
 @pytest.mark.parametrize("split, says", [("99,1,0", ""), ("949,50,1", ""), ("1,0,0", ""), ("99,1,1", ": split 99,1,1 is parts of 101: "

@@ -192,8 +192,8 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
 
 @pytest.mark.parametrize("words, code, why", [
     ([], 2, "give FILE"),
-    (["nothing.parquet"], 1, "stands for no file"),
-    (["*.parquet"], 1, "stands for no file"),
+    (["nothing.parquet"], 1, "no file matches"),
+    (["*.parquet"], 1, "no file matches"),
     (["x.csv"], 1, "its name does not say what it is"),
     (["x.jsonl", "--columns", "a,,b"], 2, "--columns"),
     (["x.jsonl", "--columns", "a,a"], 2, "--columns"),

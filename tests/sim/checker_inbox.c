@@ -385,13 +385,16 @@ checker_ordered(const struct world *w)
 {
 	static struct order o;
 	char input[64];
-	bool any = false;
+	bool each = true, any = false;
 
-	for (size_t i = 0; i < w->parts_n && !any; i++) {
-		name_input(input, sizeof(input), w, &w->part[i]);
-		any = read_order(&o, input) != NULL || o.n > 0;
+	for (size_t i = 0; i < w->parts_n && each; i++) {
+		const struct world_part *s = &w->part[i];
+
+		name_input(input, sizeof(input), w, s);
+		any = (any && s->partition > 0) || read_order(&o, input) != NULL || o.n > 0;
+		each = any || s->partition + 1 < s->partitions;
 	}
-	return any;
+	return each;
 }
 
 /* The orders of all parts. Parts of one input have orders together, or none has. */

@@ -236,7 +236,7 @@ void checker_ended(uint64_t steps);
 bool checker_sealed(const struct world_log *l);
 /* checker_inbox.c: the domain logs of a world in which files have arrived. */
 const char *checker_check_inbox(const struct world *w);
-/* Whether an order of some of its files is in the log of arrivals. */
+/* Whether the log of arrivals has an order of files for each input. */
 bool checker_ordered(const struct world *w);
 /* Says in the trace what the log of arrivals holds. */
 void checker_trace_arrivals(void);

@@ -89,7 +89,7 @@ ask_all(struct mixer *m, uint64_t *gave, struct failure *f)
 	    {.id = ids[4], .kind = LEDGER_LEAVE, .at_step = -1, .domain = who, .who = who},
 	};
 
-	for (size_t i = 0; i < sizeof(c) / sizeof(c[0]); i++) {
+	EACH_ROW(i, c) {
 		struct ledger_answer answer = {0};
 		size_t pending = mixer_pending(m);
 		struct failure why = {0};

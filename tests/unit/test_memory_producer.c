@@ -230,7 +230,7 @@ route_all(const struct router *r, uint64_t *gave, struct failure *f)
 	struct router_scratch *s = NULL;
 
 	if (router_scratch_open(&s, f) == FAIL_NONE)
-		for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++) {
+		EACH_ROW(i, lines) {
 			struct chunk_record record = {.bytes = lines[i], .n = strlen(lines[i])};
 			struct router_result result;
 			struct failure why;

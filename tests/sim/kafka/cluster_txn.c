@@ -49,13 +49,17 @@ cluster_txn_marks(const struct cluster_txn *t, const struct cluster_partition *p
 	return false;
 }
 
-/* A transaction of dead letters alone is out of the mixer's sight. */
+/* A transaction that has left no records but dead letters is out of the mixer's sight. */
 static bool
 in_sight(const struct cluster_txn *t)
 {
-	for (size_t i = 0; i < t->partitions_n; i++)
-		if (strstr(t->partition[i].partition->topic->name, ".rejects") == NULL)
+	for (size_t i = 0; i < t->partitions_n; i++) {
+		struct cluster_partition *p = t->partition[i].partition;
+
+		if (strstr(p->topic->name, ".rejects") == NULL &&
+		    cluster_producer_of(p, t->producer)->open_first >= 0)
 			return true;
+	}
 	return false;
 }
 

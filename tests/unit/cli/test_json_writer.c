@@ -88,13 +88,13 @@ test_a_double_is_read_back_to_its_last_bit(void **unused)
 
 	(void)unused;
 	json_writer_begin(&w, NULL, '[');
-	for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++)
+	EACH_ROW(i, value)
 		json_writer_double(&w, NULL, value[i]);
 	json_writer_end(&w, ']');
 	assert_int_equal(json_writer_take(&w, &text, &n, &f), FAIL_NONE);
 	list = json_loads(text, 0, NULL);
 	assert_non_null(list);
-	for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
+	EACH_ROW(i, value) {
 		double read = json_real_value(json_array_get(list, i));
 
 		assert_memory_equal(&read, &value[i], sizeof(read));

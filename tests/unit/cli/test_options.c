@@ -305,7 +305,7 @@ test_every_mistake_has_one_sentence(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, text) {
 		struct options o;
 		struct values v;
 		struct failure f = {0};
@@ -323,7 +323,7 @@ test_both_ends_of_a_range_are_taken(void **unused)
 	    "--lane 4095/4096", "--steps 0"};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+	EACH_ROW(i, right) {
 		struct options o;
 		struct values v;
 		struct failure f;
@@ -349,7 +349,7 @@ test_a_command_without_options_has_the_common_ones_only(void **unused)
 	struct failure f;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, text) {
 		assert_int_equal(parse(&bare, cases[i].text, &o, &v, &f), FAIL_USAGE);
 		assert_string_equal(f.text, cases[i].expected);
 	}
@@ -396,7 +396,7 @@ test_help_is_wanted_as_an_option_not_as_a_value(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, text) {
 		static struct line l;
 
 		line_init(&l, cases[i].text);
@@ -568,7 +568,7 @@ test_keys_of_the_configuration_are_set_on_the_command_line(void **unused)
 	assert_string_equal(c->kafka.item[1].value, "7"); /* -X wins */
 	config_close(c);
 
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	EACH_ROW(i, refused) {
 		code = parse(&command, refused[i][0], &o, &v, &f);
 		if (code == FAIL_NONE)
 			code = options_config(&c, &o, &f);

@@ -38,7 +38,7 @@ test_a_port_alone_is_one_of_loopback(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, text) {
 		struct endpoint a;
 		struct failure f = {0};
 		enum fail_code code = endpoint_parse(&a, "--metrics", cases[i].text, &f);
@@ -90,7 +90,7 @@ test_each_of_several_has_a_port_of_its_own(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, text) {
 		char nth[ENDPOINT_TEXT_MAX];
 		struct failure f = {0};
 		enum fail_code code = endpoint_nth(nth, "--metrics", cases[i].text, cases[i].i, &f);

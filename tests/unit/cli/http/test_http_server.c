@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/clock.h"
 #include "tests/unit/test.h"
 
 enum {
@@ -166,20 +168,45 @@ test_large_answers_are_refused_while_others_wait_for_slow_clients(void **unused)
 	assert_int_equal(atomic_load(&under_way), 0);
 }
 
+/* Answers come before the server closes the connections of the others because they are idle. */
 static void
-test_clients_that_drip_keep_nobody_out(void **unused)
+answer_among_drips(int n)
 {
 	struct http_server *s = open_server();
 	int slow[DRIPPING];
+	int64_t begin_ms;
 
-	(void)unused;
-	for (int i = 0; i < DRIPPING; i++)
+	for (int i = 0; i < n; i++)
 		slow[i] = ask(s, "GET /ok HTTP/1.1\r\nX-A: ");
+	begin_ms = clock_ms();
 	for (int i = 0; i < 20; i++)
 		assert_int_equal(status_of(ask(s, GET("ok")), NULL), 200);
-	for (int i = 0; i < DRIPPING; i++)
+	assert_true(clock_ms() - begin_ms < HTTP_IDLE_MS / 2);
+	for (int i = 0; i < n; i++)
 		close(slow[i]);
 	http_server_close(s);
+}
+
+static void
+test_clients_that_drip_keep_nobody_out(void **unused)
+{
+	(void)unused;
+	answer_among_drips(DRIPPING);
+}
+
+/* So few descriptors that the server takes its least number of connections. */
+static void
+test_clients_that_drip_keep_nobody_out_of_a_server_with_few_connections(void **unused)
+{
+	struct rlimit before, few;
+
+	(void)unused;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	few = before;
+	few.rlim_cur = 64;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	answer_among_drips(8);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
 }
 
 static void
@@ -221,7 +248,7 @@ test_any_number_of_arguments_is_answered(void **unused)
 	struct http_server *s = open_server();
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+	EACH_ROW(i, numbers) {
 		size_t n = (size_t)snprintf(text, sizeof(text), "GET /ok?"), seen;
 
 		for (size_t j = 0; j < numbers[i]; j++)
@@ -256,6 +283,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_large_answers_are_refused_while_others_wait_for_slow_clients),
 	    cmocka_unit_test(test_clients_that_drip_keep_nobody_out),
+	    cmocka_unit_test(
+		test_clients_that_drip_keep_nobody_out_of_a_server_with_few_connections),
 	    cmocka_unit_test(test_bodies_are_limited_and_not_read_where_they_are_refused),
 	    cmocka_unit_test(test_a_call_is_answered_when_another_thread_resumes_it),
 	    cmocka_unit_test(test_any_number_of_arguments_is_answered),

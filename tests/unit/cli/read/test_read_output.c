@@ -72,7 +72,7 @@ static void
 test_jsonl_has_used_masks_and_what_is_kept(void **unused)
 {
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, claim) {
 		char *out = print(
 		    READ_OUTPUT_JSONL, cases[i].keep, strlen(cases[i].keep), cases[i].ranges_n);
 

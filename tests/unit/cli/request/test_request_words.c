@@ -28,7 +28,7 @@ test_weights_are_name_equals_number(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, word) {
 		struct control c = {0};
 		struct failure f;
 		char *word = (char *)(uintptr_t)rows[i].word;
@@ -72,7 +72,7 @@ test_places_and_ranges(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, place) {
 		struct control c = {0};
 		struct failure f;
 		enum fail_code code = request_words_place(&c, rows[i].place, &f);

@@ -82,7 +82,7 @@ test_a_body_that_is_no_change_is_refused_with_what_is_wrong(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, body) {
 		struct serve_change c;
 
 		assert_int_equal(parse(&c, rows[i].body), FAIL_USAGE);

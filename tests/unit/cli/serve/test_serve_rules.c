@@ -65,7 +65,7 @@ test_only_addresses_localhost_and_names_that_were_given_are_hosts(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, host) {
 		struct serve_rules r = open_rules;
 		struct serve_verdict v;
 
@@ -128,7 +128,7 @@ test_paths_have_their_routes_and_methods(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, method) {
 		struct serve_verdict v = judge(&open_rules,
 		    (struct http_request){
 			.host = "localhost", .method = rows[i].method, .path = rows[i].path});
@@ -168,7 +168,7 @@ test_a_token_is_a_bearer_or_the_session_of_a_cookie(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, authorization) {
 		struct http_request q = {.host = "box",
 		    .authorization = rows[i].authorization,
 		    .cookie = rows[i].cookie};
@@ -238,7 +238,7 @@ test_a_change_needs_the_option_a_token_the_header_the_origin_and_json(void **unu
 	    .content_type = json};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, authorization) {
 		struct http_request one = {.method = "POST",
 		    .path = "/api/v1/weights",
 		    .host = "box:8640",

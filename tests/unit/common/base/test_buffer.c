@@ -36,7 +36,7 @@ test_room_grows_at_the_first_byte_beyond_it_and_not_before(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct buffer b = {0};
 		struct failure f = {0};
 
@@ -112,7 +112,7 @@ test_a_size_that_no_memory_has_fails_and_changes_nothing(void **unused)
 
 	(void)unused;
 	assert_int_equal(buffer_add(&b, "abc", 3, &f), FAIL_NONE);
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	EACH_ROW(i, sizes) {
 		f = (struct failure){0};
 		assert_int_equal(buffer_reserve(&b, sizes[i], &f), FAIL_MEMORY);
 		assert_int_equal(f.code, FAIL_MEMORY);

@@ -28,7 +28,7 @@ test_a_span_has_two_units_at_most(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, text) {
 		char text[CLOCK_SPAN_BYTES];
 
 		assert_string_equal(clock_span(text, row[i].ms), row[i].text);

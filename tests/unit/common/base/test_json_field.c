@@ -71,7 +71,7 @@ test_fields_are_found_by_their_paths(void **unused)
 	static const char *const paths[] = {"text", "meta.source", "meta", "a.b.c"};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		char out[512];
 		struct failure f;
 
@@ -114,7 +114,7 @@ test_escapes_are_decoded(void **unused)
 	static const char *const paths[] = {"text"};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		char text[128], out[128];
 		struct failure f;
 
@@ -173,7 +173,7 @@ test_what_is_wrong_is_told_with_its_byte(void **unused)
 	static const char *const paths[] = {"a"};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		char out[128];
 		struct failure f;
 
@@ -251,7 +251,7 @@ test_paths_that_cannot_be_are_refused(void **unused)
 	struct failure f;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	EACH_ROW(i, bad) {
 		assert_int_equal(json_field_paths_open(&p, &bad[i], 1, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, "has an empty part"));
 	}

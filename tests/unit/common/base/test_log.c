@@ -49,6 +49,20 @@ lines_go_where_the_caller_wants_them(void **state)
 	assert_non_null(strstr(text, "Z info to stderr again"));
 }
 
+/* A file's name may have any byte but / and NUL. */
+static void
+a_name_cannot_begin_a_line_nor_set_the_terminal(void **state)
+{
+	struct capture c;
+	char text[1024];
+
+	(void)state;
+	capture_begin(&c);
+	log_warning("config: path=%s is not read", "a\nb\r\033[31m\177\tc \u00fc");
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 1);
+	assert_non_null(strstr(text, "Z warning config: path=a?b??[31m??c \u00fc is not read\n"));
+}
+
 /* ---- JSON ---- */
 
 static const char *
@@ -123,7 +137,7 @@ a_line_is_taken_apart(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, text) {
 		const char *line = json(LOG_WARNING, cases[i].text);
 
 		assert_memory_equal(line, HEAD, strlen(HEAD));
@@ -224,6 +238,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(lines_go_where_the_caller_wants_them),
+	    cmocka_unit_test(a_name_cannot_begin_a_line_nor_set_the_terminal),
 	    cmocka_unit_test(a_line_is_taken_apart),
 	    cmocka_unit_test(the_longest_lines_have_room),
 	    cmocka_unit_test(any_bytes_make_an_object),

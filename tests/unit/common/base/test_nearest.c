@@ -39,7 +39,7 @@ test_the_nearest_name_is_within_a_third_or_begins_with_the_word(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, word) {
 		const char *best =
 		    nearest_of(rows[i].word, known, sizeof(known) / sizeof(known[0]));
 

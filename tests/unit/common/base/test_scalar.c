@@ -33,7 +33,7 @@ test_counts_are_plain_digits_within_their_range(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		uint64_t value = 77;
 
 		assert_int_equal(
@@ -72,7 +72,7 @@ test_sizes_have_decimal_and_binary_units(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		uint64_t value = 77;
 
 		assert_int_equal(scalar_size(rows[i].text, 0, UINT64_MAX, &value), rows[i].result);
@@ -102,7 +102,7 @@ test_a_size_is_written_as_it_is_read(void **unused)
 	    {UINT64_C(1000000000000), "1000GB"}, {UINT64_MAX, "18446744073709551615"}};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		char text[SCALAR_SIZE_TEXT_MAX];
 		uint64_t value;
 
@@ -143,7 +143,7 @@ test_numbers_are_finite_decimals(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		double value = 77;
 
 		assert_int_equal(scalar_number(rows[i].text, &value), rows[i].result);
@@ -162,7 +162,7 @@ test_truth_values_are_true_and_false_only(void **unused)
 	assert_true(value);
 	assert_int_equal(scalar_bool("false", &value), SCALAR_OK);
 	assert_false(value);
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+	EACH_ROW(i, wrong)
 		assert_int_equal(scalar_bool(wrong[i], &value), SCALAR_MALFORMED);
 }
 
@@ -211,7 +211,7 @@ test_moments_are_seconds_or_rfc_3339(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		int64_t ms = 77;
 
 		if (scalar_moment(rows[i].text, &ms) != rows[i].result)
@@ -231,7 +231,7 @@ test_a_moment_is_written_as_it_is_read(void **unused)
 	(void)unused;
 	scalar_moment_text(text, 1769855430500);
 	assert_string_equal(text, "2026-01-31T10:30:30.500Z");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		int64_t ms;
 
 		scalar_moment_text(text, rows[i]);

@@ -20,7 +20,7 @@ test_a_text_ends_with_its_last_bytes_with_nothing_and_with_itself(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	EACH_NAMED_ROW(i, rows, text)
 		assert_int_equal(text_ends_with(rows[i].text, rows[i].end), rows[i].ends);
 }
 

@@ -141,7 +141,7 @@ test_transactions_grow_with_the_lanes_unless_their_size_is_given(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, lanes) {
 		char text[512];
 		struct config *c;
 		struct failure f;
@@ -337,6 +337,7 @@ test_a_value_of_the_wrong_shape_is_refused(void **unused)
 		"13: mix.weights.code: is a map or a list (must be a number, at least 0)"},
 	    {11, "  global_batch:",
 		"11: mix.global_batch: has no value (sequences of one step, B, over all ranks)"},
+	    {8, "    packing:", "8: domains.code.packing: has no value (concat, none, best_fit)"},
 	    {6, "    exec: ''",
 		"6: domains.web.exec: is empty (instead of `train`: a shell command that prints "
 		"JSONL, the same each time, run in the folder of this file. It fails if any "
@@ -391,7 +392,7 @@ test_both_sides_of_every_range(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, key) {
 		const char *below_above[] = {rows[i].below, rows[i].above};
 		char text[256];
 
@@ -513,7 +514,7 @@ test_a_split_is_three_parts_of_which_one_counts(void **unused)
 
 	(void)unused;
 	ASSERT_REFUSED(rows);
-	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+	EACH_ROW(i, right) {
 		char text[64];
 
 		snprintf(text, sizeof(text), "sequence_length: 8\nsplit: %s", right[i]);
@@ -585,7 +586,7 @@ test_weights_are_finite_and_one_is_positive(void **unused)
 
 	(void)unused;
 	ASSERT_REFUSED(rows);
-	for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+	EACH_ROW(i, right) {
 		char text[64];
 
 		snprintf(text, sizeof(text), "  weights: %s", right[i]);
@@ -770,7 +771,7 @@ test_domains_of_one_input_each_need_a_where_of_their_own(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	EACH_NAMED_ROW(i, rows, a)
 		check_sharing(rows[i].a, rows[i].b, rows[i].expected);
 }
 
@@ -811,7 +812,7 @@ test_a_mix_whose_topics_are_those_of_the_corpus_is_refused(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, domain) {
 		char text[512];
 		struct config *c;
 		struct failure f = {0};
@@ -985,7 +986,7 @@ test_paths_are_relative_to_the_folder_of_the_file(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, file) {
 		struct config c = {.path = strdup(rows[i].file)};
 		struct failure f;
 		char *path;
@@ -1030,7 +1031,7 @@ test_errors_of_the_file_itself_come_through(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		struct config *c;
 		struct failure f;
 

@@ -183,7 +183,7 @@ test_every_bounded_key_is_taken_at_its_bounds_and_refused_beyond(void **unused)
 			snprintf(value, sizeof(value), "%" PRIu64, row->max + 1);
 			assert_out_of_range(s, value);
 		}
-		for (size_t k = 0; k < sizeof(beyond_all) / sizeof(beyond_all[0]); k++)
+		EACH_ROW(k, beyond_all)
 			assert_out_of_range(s, beyond_all[k]);
 	}
 	assert_int_equal(bounded, SETTINGS);
@@ -202,14 +202,14 @@ test_positive_numbers_are_taken_from_the_smallest_to_the_largest(void **unused)
 	    "  name: m\n  phases: [{start_step: 1, temperature: %s}]"};
 
 	(void)unused;
-	for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+	EACH_ROW(k, keys) {
 		char text[128];
 
-		for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		EACH_ROW(i, taken) {
 			snprintf(text, sizeof(text), keys[k], taken[i]);
 			assert_opens(10, text);
 		}
-		for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+		EACH_ROW(i, refused) {
 			struct config *c = NULL;
 			struct failure f;
 

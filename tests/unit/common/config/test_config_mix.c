@@ -316,7 +316,7 @@ test_what_needs_a_length_or_a_debt_excludes_live_domains(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, keys) {
 		char text[256];
 		struct config *c;
 		struct failure f;
@@ -499,7 +499,7 @@ test_a_file_of_weights_is_read(void **unused)
 	struct failure f = {0};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	EACH_ROW(i, texts) {
 		folder_text("w.json", texts[i]);
 		open_with(&c, 13, "  weights: w.json", &f);
 		assert_string_equal(f.text, "");
@@ -551,7 +551,7 @@ test_a_wrong_file_of_weights_names_file_and_key(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, json) {
 		struct config *c;
 		struct failure f;
 
@@ -803,7 +803,7 @@ test_a_folder_that_gives_no_domains_is_refused(void **unused)
 
 	(void)unused;
 	make_folders(files, sizeof(files) / sizeof(files[0]));
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, lines) {
 		struct config *c;
 		struct failure f;
 		char expected[1024] = "";

@@ -161,7 +161,7 @@ test_what_is_wrong_is_said_of_the_setting(void **unused)
 	struct failure f;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		f = (struct failure){0};
 		assert_int_equal(open_set(&c, rows[i][0], &f), FAIL_CONFIG);
 		assert_null(c);

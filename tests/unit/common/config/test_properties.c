@@ -30,7 +30,7 @@ test_what_no_message_may_show(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+	EACH_NAMED_ROW(i, row, name)
 		assert_int_equal(properties_secret(row[i].name), row[i].secret);
 }
 
@@ -82,7 +82,7 @@ test_a_file_is_read_without_the_end_of_its_last_line(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, end) {
 		char *value = property_of('x', row[i].n, row[i].end);
 
 		assert_non_null(value);
@@ -124,7 +124,7 @@ test_a_place_that_is_none_says_which(void **state)
 	struct properties p = {0};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, kind) {
 		assert_int_equal(
 		    properties_set_from(&p, "a", row[i].kind, row[i].where, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, row[i].said));

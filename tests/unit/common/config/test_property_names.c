@@ -36,7 +36,7 @@ test_a_value_is_shown_of_names_that_are_listed_only(void **state)
 	const char *wrong = "none";
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+	EACH_NAMED_ROW(i, row, name)
 		if (property_names_harmless(row[i].name) != row[i].harmless)
 			wrong = row[i].name;
 	assert_string_equal(wrong, "none");
@@ -57,7 +57,7 @@ test_a_mistyped_name_has_a_nearest_one(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, name) {
 		const char *nearest = property_names_nearest(row[i].name);
 
 		if (row[i].nearest == NULL)

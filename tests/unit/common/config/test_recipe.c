@@ -100,7 +100,7 @@ each_change_is_named(void **state)
 	char *logged = recipe_with(0, "", &tokenizer);
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+	EACH_NAMED_ROW(i, changes, text) {
 		char *present = recipe_with(changes[i].line, changes[i].text, &tokenizer);
 		struct recipe_differences d = compare(logged, present);
 
@@ -276,7 +276,7 @@ a_log_keeps_its_rule_for_documents_without_a_target(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, logged) {
 		char text[100], *present;
 		struct recipe_differences d;
 		const char *found;
@@ -299,7 +299,7 @@ what_is_no_recipe_is_refused(void **state)
 	static const char *const bad[] = {"", "[]", "\"x\"", "{", "{}x", "{\"a\":\"\xff\"}"};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	EACH_ROW(i, bad) {
 		struct recipe_differences d;
 		struct failure f;
 

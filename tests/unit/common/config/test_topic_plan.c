@@ -219,7 +219,7 @@ test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_ROW(i, row) {
 		struct config c = plain;
 
 		c.sequence_length = row[i].length;

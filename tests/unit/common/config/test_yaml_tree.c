@@ -113,7 +113,7 @@ test_every_error_names_file_and_line(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		struct failure f = {0};
 		struct yaml_tree *t = (struct yaml_tree *)&f;
 
@@ -244,7 +244,7 @@ test_hostile_files_end_soon(void **unused)
 	    "- &a b\n", "[a, ", "'", "|\n", "{a: ", "%", "\\"};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(patterns) / sizeof(patterns[0]); i++) {
+	EACH_ROW(i, patterns) {
 		size_t n = YAML_FILE_BYTES_MAX / 8, length = strlen(patterns[i]);
 		char *text = malloc(n);
 		double begun = seconds();

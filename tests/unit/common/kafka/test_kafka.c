@@ -108,7 +108,7 @@ test_a_wrong_property_is_a_config_error_in_librdkafkas_words(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, name) {
 		const char *const pair[] = {row[i].name, row[i].value, NULL};
 		rd_kafka_t *rk = NULL;
 
@@ -136,7 +136,7 @@ test_a_value_that_may_be_secret_is_in_no_message(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, name) {
 		const char *const pair[] = {row[i].name, HIDDEN, NULL};
 		struct property p = {.name = (char *)row[i].name, .value = HIDDEN};
 		rd_kafka_t *rk = NULL;
@@ -226,7 +226,7 @@ test_what_correctness_rests_on_can_not_be_overridden(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, name) {
 		const char *const pair[] = {
 		    row[i].name, row[i].user, "test.mock.num.brokers", "1", NULL};
 		char value[128];
@@ -287,7 +287,7 @@ test_the_largest_record_passes_the_clients_own_limits(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, message_max) {
 		struct kafka_options o = {.role = KAFKA_TRANSACTIONAL,
 		    .client = "test",
 		    .transactional_id = "t",
@@ -443,7 +443,7 @@ test_errors_of_librdkafka_from_2_10_on_are_waited_out(void **state)
 
 	(void)state;
 	rd_kafka_mock_topic_create(mock, "m.ledger", 1, 1);
-	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+	EACH_ROW(i, passing) {
 		rd_kafka_mock_push_request_errors(mock, API_LIST_OFFSETS, 1, passing[i]);
 		assert_int_equal(
 		    kafka_watermarks(rk, "m.ledger", 0, &low, &high, WAIT_MS, &f), FAIL_NONE);
@@ -555,7 +555,7 @@ test_an_end_before_the_one_that_the_leader_gave_is_not_the_end(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_ROW(i, row) {
 		const rd_kafka_message_t m = {.err = row[i].err, .offset = row[i].offset};
 
 		assert_int_equal(kafka_at_end(&m, 10), row[i].at_end);
@@ -732,7 +732,7 @@ test_librdkafkas_errors_become_ours(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, says) {
 		rd_kafka_error_t *error = rd_kafka_error_new(row[i].err, "%s", "why");
 
 		assert_int_equal(kafka_fail(&f, error, "committing"), row[i].code);
@@ -792,15 +792,58 @@ test_a_guess_is_left_out_once_a_broker_has_answered(void **state)
 	kafka_log_put(&l, "riffle-test", 3, "FAIL", gone, 0);
 	kafka_log_set_worked(true);
 	kafka_log_put(&l, "riffle-test", 3, "FAIL", gone, KAFKA_LOG_OUTAGE_MS);
-	kafka_log_put(&l, "riffle-test", 4, "GETPID",
-	    "Failed to acquire idempotence PID from broker b1:9092/1: Coordinator load in "
-	    "progress: "
-	    "retrying",
-	    0);
-	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 3);
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 2);
 	assert_non_null(strstr(text, "requesting ApiVersion: might be caused by"));
 	assert_non_null(strstr(text, "requesting ApiVersion (after 4ms"));
-	assert_non_null(strstr(text, " info kafka: client=riffle-test Failed to acquire"));
+	kafka_log_end(&l);
+}
+
+static void
+test_retries_of_a_start_are_debug_lines_until_they_last_too_long(void **state)
+{
+	static const char retry[] =
+	    "[thrd:main]: Failed to acquire idempotence PID from broker b1:9092/1: "
+	    "Broker: Coordinator load in progress: retrying";
+	static const char given_up[] =
+	    "[thrd:main]: Failed to acquire transactional PID from broker b1:9092/1: "
+	    "Broker: Transactional Id authorization failed";
+	enum { LATER = 60 * KAFKA_LOG_RETRY_MS };
+	static const struct {
+		const char *text;
+		int64_t now_ms;
+		const char *level; /* NULL: no line */
+	} rows[] = {
+	    {retry, 1000, "debug"},
+	    {retry, 1500, "debug"},
+	    {retry, 6000, "debug"},
+	    {retry, 1000 + KAFKA_LOG_RETRY_MS - 1, "debug"},
+	    {retry, 1000 + KAFKA_LOG_RETRY_MS, "warning"},
+	    {retry, 1500 + KAFKA_LOG_RETRY_MS, NULL},
+	    {retry, 6000 + KAFKA_LOG_RETRY_MS, NULL},
+	    {retry, 1000 + KAFKA_LOG_RETRY_MS + KAFKA_LOG_INTERVAL_MS, "warning"},
+	    {retry, LATER, "debug"},
+	    {retry, LATER + KAFKA_LOG_RETRY_MS, "debug"},
+	    {given_up, LATER + KAFKA_LOG_RETRY_MS, "warning"},
+	};
+	char text[4096];
+	struct kafka_log l;
+	struct capture c;
+
+	(void)state;
+	kafka_log_init(&l);
+	EACH_NAMED_ROW(i, rows, level) {
+		char want[64];
+
+		capture_begin(&c);
+		log_set_level(LOG_DEBUG);
+		kafka_log_put(&l, "riffle-test", 4, "GETPID", rows[i].text, rows[i].now_ms);
+		assert_int_equal(
+		    capture_end_lines(&c, text, sizeof(text)), rows[i].level == NULL ? 0 : 1);
+		if (rows[i].level == NULL)
+			continue;
+		snprintf(want, sizeof(want), " %s kafka: ", rows[i].level);
+		assert_non_null(strstr(text, want));
+	}
 	kafka_log_end(&l);
 }
 
@@ -897,7 +940,7 @@ test_a_topic_that_a_transaction_may_not_write_is_remembered(void **state)
 
 	(void)state;
 	kafka_log_init(&l);
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, facility) {
 		kafka_log_put(&l, "riffle-test", 3, row[i].facility, row[i].text, 0);
 		kafka_log_refused(&l, refused);
 		assert_string_equal(refused, row[i].refused);
@@ -924,7 +967,7 @@ test_a_librdkafka_that_is_too_old_or_ends_processes_is_refused_by_name(void **st
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+	EACH_ROW(i, row)
 		assert_int_equal(kafka_check_version(row[i].version, &f), row[i].code);
 	assert_int_equal(kafka_check_version(0x020800ff, &f), FAIL_CONFIG);
 	assert_non_null(strstr(f.text, "librdkafka 2.8.0 "));
@@ -966,6 +1009,7 @@ main(void)
 	    cmocka_unit_test(test_librdkafkas_errors_become_ours),
 	    cmocka_unit_test(test_of_an_outage_one_line_a_broker_passes_a_minute),
 	    cmocka_unit_test(test_a_guess_is_left_out_once_a_broker_has_answered),
+	    cmocka_unit_test(test_retries_of_a_start_are_debug_lines_until_they_last_too_long),
 	    cmocka_unit_test(test_more_kinds_than_remembered_do_not_lose_lines),
 	    cmocka_unit_test(test_the_cause_is_the_last_failure_without_its_times),
 	    cmocka_unit_test(test_a_certificate_that_does_not_verify_is_told_with_its_reason),

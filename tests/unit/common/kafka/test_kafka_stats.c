@@ -66,7 +66,7 @@ test_what_is_no_object_of_numbers_is_passed_over(void **unused)
 	struct kafka_stats s = {0};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_ROW(i, cases) {
 		kafka_stats_take(&s, cases[i], strlen(cases[i]));
 		assert_int_equal(of(&s.round_trip_us), 0);
 		assert_int_equal(of(&s.queue_records), 0);

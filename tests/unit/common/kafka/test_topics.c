@@ -53,7 +53,7 @@ each_way_to_lose_acknowledged_records_is_warned_of(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, id) {
 		char text[1024];
 
 		warnings(text, sizeof(text), &row[i].report);

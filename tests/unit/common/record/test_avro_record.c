@@ -92,7 +92,7 @@ test_what_a_table_does_not_allow_is_named_and_nothing_is_left(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, schema) {
 		static const struct record none;
 		struct record r;
 		struct failure f = {0};

@@ -72,7 +72,7 @@ test_each_type_is_walked_within_its_bounds(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, schema) {
 		struct failure f = {0};
 		enum fail_code code = walk(cases[i].schema, cases[i].bytes, cases[i].n, &f);
 

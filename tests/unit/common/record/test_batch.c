@@ -251,7 +251,7 @@ static void
 test_both_sides_of_each_limit_of_a_batch(void **unused)
 {
 	(void)unused;
-	for (size_t i = 0; i < sizeof(raw_heads) / sizeof(raw_heads[0]); i++) {
+	EACH_NAMED_ROW(i, raw_heads, rest) {
 		const struct raw_head *raw = &raw_heads[i];
 		struct wire_writer w = {0};
 		struct failure f = {0};

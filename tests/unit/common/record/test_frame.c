@@ -79,8 +79,8 @@ test_tokens_come_back(void **unused)
 	static const size_t counts[] = {1, 2, 3, 15, 16, 17, 2049, 32769, FRAME_TOKENS_MAX};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		for (size_t k = 0; k < sizeof(counts) / sizeof(counts[0]); k++) {
+	EACH_ROW(i, cases) {
+		EACH_ROW(k, counts) {
 			size_t n = counts[k], out_bytes = cases[i].out_bytes;
 			uint32_t *tokens = tokens_below(n, cases[i].limit);
 			struct frame frame = encode(tokens, n, cases[i].width);
@@ -157,7 +157,7 @@ test_a_token_that_does_not_fit_is_refused_with_its_index(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_ROW(i, cases) {
 		uint32_t tokens[5] = {1, 2, 3, 4, 5};
 		uint8_t out[256];
 		size_t n = 77;

@@ -441,7 +441,7 @@ test_damage_is_named_by_its_field(void **unused)
 	struct vector golden = vector_read("ledger_batch");
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, near) {
 		size_t at = find(&golden, cases[i].near);
 		size_t cut = cases[i].n == 8 ? 8 : 1;
 		const char *kind = "record of kind Ledger: ";

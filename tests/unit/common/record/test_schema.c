@@ -34,7 +34,7 @@ is_primitive(const char *name)
 	static const char *const primitive[] = {
 	    "null", "boolean", "int", "long", "float", "double", "bytes", "string"};
 
-	for (size_t i = 0; i < sizeof(primitive) / sizeof(primitive[0]); i++) {
+	EACH_ROW(i, primitive) {
 		if (strcmp(name, primitive[i]) == 0)
 			return true;
 	}
@@ -279,7 +279,7 @@ test_what_is_no_record_is_refused_with_what_it_is(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, bytes) {
 		enum schema_record found = SCHEMAS_COUNT;
 		struct failure f;
 

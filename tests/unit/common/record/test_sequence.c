@@ -239,7 +239,7 @@ static void
 test_both_sides_of_each_limit_of_a_payload(void **unused)
 {
 	(void)unused;
-	for (size_t i = 0; i < sizeof(raw_payloads) / sizeof(raw_payloads[0]); i++) {
+	EACH_NAMED_ROW(i, raw_payloads, lists) {
 		const struct raw_payload *raw = &raw_payloads[i];
 		struct wire_writer w = {0};
 		struct wire_reader r;
@@ -348,7 +348,7 @@ test_both_sides_of_the_limits_of_an_end(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_ROW(i, cases) {
 		uint8_t envelope[SCHEMA_ENVELOPE_BYTES];
 		struct wire_writer w = {0};
 		struct sequence_end e;

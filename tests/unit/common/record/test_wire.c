@@ -31,7 +31,7 @@ static void
 test_longs_have_the_bytes_of_the_specification(void **unused)
 {
 	(void)unused;
-	for (size_t i = 0; i < sizeof(longs) / sizeof(longs[0]); i++) {
+	EACH_NAMED_ROW(i, longs, bytes) {
 		struct wire_writer w = {0};
 		struct wire_reader r;
 		struct failure f;
@@ -56,7 +56,7 @@ test_a_long_of_more_than_64_bits_is_refused(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	EACH_NAMED_ROW(i, refused, bytes) {
 		struct wire_reader r;
 		struct failure f;
 
@@ -83,7 +83,7 @@ test_a_range_includes_both_its_ends(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_ROW(i, cases) {
 		struct wire_writer w = {0};
 		struct wire_reader r;
 
@@ -188,7 +188,7 @@ test_what_does_not_fit_is_refused_with_its_reason(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, bytes) {
 		struct wire_reader r;
 		struct failure f;
 

@@ -11,7 +11,7 @@ static void
 test_every_permutation_is_a_bijection_with_its_inverse(void **state)
 {
 	(void)state;
-	for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+	EACH_ROW(k, sizes) {
 		uint64_t n = sizes[k];
 		uint8_t *seen = calloc(n, 1);
 		struct permutation p;
@@ -385,7 +385,7 @@ test_blocks_are_powers_of_two_within_their_limits(void **state)
 	    {(1 << 19) + 1, 1}, {1 << 20, 1}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	EACH_ROW(i, cases)
 		assert_int_equal(order_block_sequences(cases[i].sequence_length), cases[i].block);
 }
 

@@ -11,8 +11,8 @@ test_powers_are_right_to_twelve_digits(void **state)
 	static const double y[] = {0.001, 0.25, 0.5, 1, 1.5, 2, 7, 30};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(x) / sizeof(x[0]); i++)
-		for (size_t k = 0; k < sizeof(y) / sizeof(y[0]); k++) {
+	EACH_ROW(i, x)
+		EACH_ROW(k, y) {
 			double right = pow(x[i], y[k]);
 
 			if (right > 1e-300)
@@ -37,7 +37,7 @@ test_powers_keep_their_last_bits(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+	EACH_ROW(i, row)
 		assert_true(power_of(row[i].x, row[i].y) == row[i].power);
 }
 

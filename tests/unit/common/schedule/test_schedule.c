@@ -293,7 +293,7 @@ test_schedules_draw_what_an_independent_implementation_draws(void **state)
 	static char line[LINE];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
+	EACH_NAMED_ROW(i, rules, file) {
 		FILE *in = open_vectors(rules[i].file);
 		int rows = 0;
 

@@ -30,7 +30,7 @@ test_weights_are_quantised_to_sum_exactly_one(void **state)
 	struct failure f;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(quantised) / sizeof(quantised[0]); i++) {
+	EACH_ROW(i, quantised) {
 		uint64_t out[4] = {0}, sum = 0;
 
 		assert_int_equal(weights_quantise(out, quantised[i].raw, letters, quantised[i].n,
@@ -61,7 +61,7 @@ static void
 test_weights_that_cannot_be_are_refused_by_name(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	EACH_NAMED_ROW(i, refused, text) {
 		struct failure f;
 		uint64_t out[2];
 
@@ -110,7 +110,7 @@ test_shares_of_many_have_the_bits_of_numpys_sums(void **state)
 	(void)state;
 	for (size_t i = 0; i < 1000; i++)
 		name[i] = "d";
-	for (size_t k = 0; k < sizeof(row) / sizeof(row[0]); k++) {
+	EACH_ROW(k, row) {
 		for (size_t i = 0; i < row[k].n; i++)
 			raw[i] = 1.0 / (double)(7 * i % row[k].n + 3);
 		assert_int_equal(weights_share(share, raw, name, row[k].n, 1, &f), FAIL_NONE);
@@ -131,7 +131,7 @@ test_what_remains_goes_to_the_largest_rests_one_each(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_ROW(i, row) {
 		uint64_t share[4];
 
 		weights_apportion(share, row[i].total, row[i].weight, 4);

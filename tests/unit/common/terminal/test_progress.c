@@ -48,7 +48,7 @@ static void
 test_the_bar_says_what_is_done_and_when_the_rest_will_be(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, claim) {
 		struct progress p = cases[i].p;
 		char line[PROGRESS_LINE_MAX];
 
@@ -83,7 +83,7 @@ test_what_has_no_room_is_left_out_whole(void **state)
 	char line[PROGRESS_LINE_MAX];
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, line) {
 		progress_format(&p, 11000, row[i].columns, rates, 2, line);
 		assert_string_equal(line, row[i].line);
 	}

@@ -11,7 +11,7 @@ test_runs_are_distinct_and_what_is_no_run_is_passed_over(void **state)
 	struct failure f;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++)
+	EACH_ROW(i, groups)
 		assert_int_equal(retain_add_group(&r, "m", groups[i], &f), FAIL_NONE);
 	assert_int_equal(r.n, 2);
 	assert_string_equal(r.run[0].name, "trainers");

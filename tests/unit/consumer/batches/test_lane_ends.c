@@ -83,7 +83,7 @@ each_end_is_judged_beside_the_ledger(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_ROW(i, row) {
 		struct lane_end end[LANES];
 		struct lane_ends_report r;
 		struct failure f;

@@ -26,7 +26,7 @@ test_what_is_ahead_is_shared_by_the_lanes_within_their_limits(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct lane_fetch t;
 
 		lane_fetch_init(&t, rows[i].ahead, rows[i].lanes);

@@ -2,14 +2,9 @@
 #include "consumer/batches/lane_seek.h"
 
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 /* A partition in memory: entry[o] is the step at offset o, or GAP (control or aborted record). */
 enum { GAP = -1 };
@@ -246,7 +241,7 @@ test_a_step_not_published_starts_near_the_end(void **unused)
 		struct log l = {0};
 
 		fill(&l, &shapes[k]);
-		for (size_t i = 0; i < sizeof(beyond) / sizeof(beyond[0]); i++) {
+		EACH_ROW(i, beyond) {
 			struct lane_seek s;
 			uint64_t wanted = (uint64_t)(l.steps + beyond[i]);
 
@@ -330,7 +325,7 @@ test_step_0_and_an_empty_lane_ask_nothing(void **unused)
 	} rows[] = {{0, 0, 1000, 0}, {0, 0, 0, 0}, {17, 0, 0, 0}, {17, 40, 40, 40}};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct lane_seek s;
 
 		lane_seek_init(&s, rows[i].wanted, 1, rows[i].low, rows[i].high);
@@ -445,7 +440,7 @@ test_near_is_by_bytes_and_by_steps(void **unused)
 	    {(256 << 10) + 1, 0}};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+	EACH_ROW(i, row)
 		for (uint64_t beyond = 0; beyond < 2; beyond++) {
 			struct lane_seek s;
 

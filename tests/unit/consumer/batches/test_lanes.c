@@ -50,7 +50,7 @@ static void
 test_a_refusal_that_passes_is_waited_out(void **unused)
 {
 	(void)unused;
-	for (size_t i = 0; i < sizeof(passing) / sizeof(passing[0]); i++) {
+	EACH_ROW(i, passing) {
 		refuse(passing[i], REFUSALS);
 		begin((int64_t)i);
 		assert_int_equal(lanes_commit_end(lanes, MOCK_LANES_WAIT_MS, &f), FAIL_NONE);

@@ -119,7 +119,7 @@ test_a_transaction_begins_at_its_first_step_or_the_one_that_is_wanted(void **sta
 	    {END, END}, {1000, END}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct scene s;
 		struct ledger l = {0};
 		enum derivation_fault fault;

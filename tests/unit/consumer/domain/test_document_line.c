@@ -53,7 +53,7 @@ static void
 test_lines_follow_from_known_documents(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, what) {
 		const struct known *k = &row[i].k;
 		struct sequence_position before = {
 		    .file = k->before_file, .document = k->before_document, .line = k->before_line};

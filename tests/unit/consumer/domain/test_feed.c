@@ -151,7 +151,7 @@ test_a_domain_is_read_in_the_pieces_that_it_is_told(void **state)
 
 	(void)state;
 	write_sequences(writer, "c.live", 0, 150);
-	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+	EACH_ROW(i, pieces) {
 		const struct feed_piece as = {.piece = pieces[i]};
 		struct feed *d = open_feed(writer);
 		uint64_t bytes;
@@ -198,7 +198,7 @@ test_single_sequences_are_found_behind_records_that_are_there_twice(void **state
 	write_sequences(writer, "c.live", 0, 150);
 	write_sequences(writer, "c.live", 140, 220);
 	assert_int_equal(feed_read_as(d, 0, &as, &f), FAIL_NONE);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		uint64_t rest = 220 - (rows[i].ordinal - rows[i].ordinal % BLOCK);
 		uint32_t count = rest < BLOCK ? (uint32_t)rest : BLOCK;
 

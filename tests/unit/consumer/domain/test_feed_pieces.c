@@ -45,7 +45,7 @@ test_partitions_that_take_turns_share_a_block(void **state)
 	} rows[] = {{1, 512}, {2, 256}, {3, 128}, {4, 128}, {5, 64}, {512, 1}, {513, 1}, {4096, 1}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct feed_piece d = domain(MIX_SHUFFLE_NONE, rows[i].partitions_n, 1);
 
 		feed_pieces(&d, 1, BLOCK, UINT64_MAX);

@@ -14,7 +14,7 @@ test_a_sequence_repeats_the_length_of_the_end_before_it(void **unused)
 	} cases[] = {{-1, false, 0}, {0, true, 0}, {7, true, 7}, {300, true, 300}};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_ROW(i, cases) {
 		struct sequence_position p = {.file = {"f", 1},
 		    .line = 1,
 		    .record_bytes = 1000,

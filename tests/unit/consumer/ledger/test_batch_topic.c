@@ -51,7 +51,7 @@ static void
 test_a_topic_that_is_not_the_ledgers_is_named(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		const struct row *r = &rows[i];
 		char *config = r->config == NULL ? NULL : strdup(r->config);
 		struct ledger l = {.config = config,

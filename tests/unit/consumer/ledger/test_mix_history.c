@@ -344,7 +344,7 @@ test_a_part_of_a_long_mix_is_seen_step_by_step(void **unused)
 		add(&h, &w, 0);
 		add(&h, &w, w.records - 1);
 		refine(&h, &w);
-		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		EACH_ROW(i, rows) {
 			struct mix_history part = {0};
 			size_t looks;
 

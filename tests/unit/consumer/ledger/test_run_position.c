@@ -24,7 +24,7 @@ test_a_step_survives_its_text(void **unused)
 	static const uint64_t steps[] = {0, 1, 9, 10, 100000, UINT64_C(1) << 53, LIMIT_STEP - 1};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+	EACH_ROW(i, steps) {
 		char text[RUN_POSITION_TEXT_MAX];
 		uint64_t step = 77;
 		struct failure f;
@@ -47,7 +47,7 @@ test_an_owner_survives_its_text(void **unused)
 	(void)unused;
 	memset(longest, 'x', sizeof(longest) - 1);
 	longest[sizeof(longest) - 1] = '\0';
-	for (size_t i = 0; i < sizeof(owners) / sizeof(owners[0]); i++) {
+	EACH_ROW(i, owners) {
 		run_position_format(text, LIMIT_STEP - 1, owners[i]);
 		assert_int_equal(run_position_parse(&step, who, text, &f), FAIL_NONE);
 		assert_true(step == LIMIT_STEP - 1);
@@ -71,7 +71,7 @@ test_a_text_that_is_not_a_step_is_refused(void **unused)
 	    "123456789012345678901234567890123456789012"};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	EACH_ROW(i, texts) {
 		uint64_t step = 77;
 		struct failure f = {0};
 
@@ -107,7 +107,7 @@ test_the_lowest_lane_is_where_the_run_stands(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct run_position p;
 		struct failure f;
 		uint64_t step[4];
@@ -156,7 +156,7 @@ test_a_run_is_at_a_step_where_all_lanes_are(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	EACH_ROW(i, rows)
 		assert_int_equal(run_position_is_at(&rows[i].at, 7), rows[i].is);
 	assert_false(run_position_is_at(&(struct run_position){.any = true}, 0));
 	assert_true(run_position_is_at(&(struct run_position){.any = true, .all = true}, 0));
@@ -321,9 +321,9 @@ test_a_right_that_is_missing_is_named(void **unused)
 	struct run_position p;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(denied) / sizeof(denied[0]); i++)
+	EACH_ROW(i, denied)
 		denied[i] = RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED;
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	EACH_ROW(i, keys) {
 		struct run_position_query *r;
 
 		rd_kafka_mock_push_request_errors_array(

@@ -12,7 +12,7 @@ draws_pass_the_ends_of_rounds(void **state)
 	struct step_round r = {.size = 50, .round = 3, .draws = 10};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		step_round_pass(&r, rows[i].draws);
 		assert_int_equal(r.round, rows[i].round);
 		assert_int_equal(r.draws, rows[i].left);

@@ -75,7 +75,7 @@ test_a_cursor_is_exhausted_after_its_passes(void **state)
 	const uint64_t sequences[] = {3};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
+	EACH_ROW(i, rule) {
 		const struct mixer_source s = {.name = "web",
 		    .partitions_n = 1,
 		    .sequences = sequences,
@@ -135,7 +135,7 @@ test_a_live_domain_deals_its_partitions_in_turn(void **state)
 	struct mixer_draw d;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+	EACH_ROW(i, want) {
 		assert_true(cursor_deals(&c));
 		if (i == 6) { /* partition 0 has ended, 1 lacks its ordinal 3 */
 			assert_true(cursor_is_dry(&c));

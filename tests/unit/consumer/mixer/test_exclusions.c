@@ -28,7 +28,7 @@ test_ranges_that_overlap_or_touch_become_one_in_any_order(void **state)
 	struct exclusions x = {0};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(range) / sizeof(range[0]); i++)
+	EACH_ROW(i, range)
 		put_skip(&x, 1, 0, range[i].first, range[i].end);
 	assert_int_equal(x.items_n, 2); /* 0..50 and 60..61 */
 	for (uint64_t o = 0; o < 70; o++)
@@ -134,7 +134,7 @@ test_a_range_is_taken_out_of_all_skips_and_of_no_quarantine(void **state)
 	    {50, 51, 3}, {9, 10, 3}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_ROW(i, row) {
 		struct exclusions x = {0};
 		struct exclusions_within w;
 
@@ -198,7 +198,7 @@ test_ranges_join_where_they_touch_and_not_a_step_before(void **state)
 	} row[] = {{15, 20, 2}, {4, 9, 2}, {20, 25, 1}, {4, 10, 1}, {8, 22, 1}, {12, 13, 1}};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+	EACH_ROW(i, row)
 		for (int turned = 0; turned < 2; turned++) {
 			struct exclusions x = {0};
 

@@ -471,7 +471,7 @@ test_catch_up_out_of_range_is_refused_wherever_it_stands(void **state)
 	struct failure f;
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	EACH_ROW(i, wrong) {
 		source[0].catch_up = wrong[i];
 		assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, "catch_up must be a number from 1 to 1000, not "));

@@ -95,7 +95,7 @@ test_a_phase_that_ends_a_change_is_named_where_it_comes_later(void **state)
 	(void)state;
 	p.phase = phases;
 	p.phases_n = 2;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, named) {
 		struct mixer *m = mixes_open(&p);
 		struct ledger_answer a =
 		    mixes_ask(m, mixes_weight((char *)"a", row[i].step, half, 2), NULL);
@@ -152,7 +152,7 @@ test_rounds_are_counted_up_to_the_change(void **state)
 
 	(void)state;
 	p.epoch_size = 40;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, said) {
 		struct mixer *m = mixes_open(&p);
 		struct ledger_answer a;
 

@@ -198,7 +198,7 @@ test_batches_that_cannot_be_are_refused_with_the_nearest(void **state)
 	char id[] = "r0";
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, says) {
 		id[1]++;
 		ask(m, batch_at(id, -1, cases[i].batch), -1, cases[i].says);
 	}
@@ -214,7 +214,7 @@ test_phases_with_a_batch_that_cannot_be_are_refused(void **state)
 	static const uint32_t wrong[] = {2, 18, LIMIT_BATCH + 4};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	EACH_ROW(i, wrong) {
 		const struct mixer_phase one = {
 		    .name = "x", .start_step = 1, .global_batch = wrong[i]};
 		struct mixer_plan p = plan_of(&one, 1);

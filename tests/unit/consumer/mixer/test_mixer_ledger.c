@@ -393,7 +393,7 @@ test_credits_are_bounded_by_a_draw_for_each_domain(void **state)
 
 	(void)state;
 	save_after_a_step(&p, &l, false);
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_ROW(i, row) {
 		l.domain[0].credit = row[i].credit;
 		l.domain[1].credit = -row[i].credit;
 		assert_int_equal(
@@ -415,7 +415,7 @@ test_names_of_what_is_in_force_have_a_length(void **state)
 	struct mixer_plan p = mixes_plan(two, 2);
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_ROW(i, row) {
 		char *text = calloc(1, row[i].length + 1), **field;
 		struct mixer *m = NULL;
 		struct ledger l, again = {0};

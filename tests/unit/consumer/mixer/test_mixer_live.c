@@ -33,7 +33,7 @@ test_partitions_go_round_robin_and_one_that_is_late_is_waited_for(void **state)
 	(void)state;
 	p.global_batch = 1;
 	m = mixes_open(&p);
-	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+	EACH_ROW(i, want) {
 		assert_int_equal(mixer_step(m, &draw, &result, &f), FAIL_NONE);
 		if (i == 6) { /* partition 0 lacks ordinal 2 */
 			assert_int_equal(result, MIXER_DRY);
@@ -194,7 +194,7 @@ test_passes_are_counted(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_ROW(i, cases) {
 		const struct mixer_source source[] = {{.name = "a",
 							  .weight = 1,
 							  .on_end = cases[i].on_end,

@@ -231,7 +231,7 @@ test_bad_requests_are_refused_with_the_reason_and_change_nothing(void **state)
 	(void)state;
 	memset(long_id, 'i', MIXER_ID_BYTES_MAX + 1);
 	nan_weight = (struct ledger_raw_weight){"web", NAN};
-	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+	EACH_NAMED_ROW(i, refused, text) {
 		struct mixer *copy = NULL;
 		struct ledger_answer a;
 		struct failure f;
@@ -712,7 +712,7 @@ static void
 test_phases_that_cannot_be_are_refused(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(bad_phases) / sizeof(bad_phases[0]); i++) {
+	EACH_NAMED_ROW(i, bad_phases, text) {
 		struct mixer_plan p = mixes_plan(three, 3);
 		struct mixer *m = NULL;
 		struct failure f;

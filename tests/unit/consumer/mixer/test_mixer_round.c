@@ -40,7 +40,7 @@ test_each_round_has_exact_counts_and_whole_passes(void **state)
 	static uint8_t seen[3][10000];
 
 	(void)state;
-	for (size_t e = 0; e < sizeof(examples) / sizeof(examples[0]); e++) {
+	EACH_ROW(e, examples) {
 		struct mixer_source source[3] = {{0}};
 		struct mixer_plan p = mixes_plan(source, examples[e].n);
 		uint64_t draws = 0, total[3] = {0};
@@ -133,7 +133,7 @@ test_rounds_that_cannot_be_are_refused(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, text) {
 		struct mixer_plan p = mixes_plan(source, 2);
 		struct mixer *m = NULL;
 		struct failure f;

@@ -29,7 +29,7 @@ test_transactions_become_older_while_they_are_full_and_begin_again_after_a_wait(
 
 	(void)unused;
 	assert_int_equal(o.age_ms, 200);
-	for (size_t i = 0; i < sizeof(ages) / sizeof(ages[0]); i++) {
+	EACH_ROW(i, ages) {
 		o.age_ms = ages[i][0];
 		assert_int_equal(output_age_next(&o, true), ages[i][1]);
 		assert_int_equal(output_age_next(&o, false), ages[i][2]);

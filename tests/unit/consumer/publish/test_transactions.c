@@ -89,7 +89,7 @@ test_an_error_that_passes_leaves_no_doubt(void **unused)
 	    RD_KAFKA_RESP_ERR_CONCURRENT_TRANSACTIONS};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(error) / sizeof(error[0]); i++) {
+	EACH_ROW(i, error) {
 		struct transactions *p = open_transactions();
 
 		rd_kafka_mock_push_request_errors(cluster, API_END_TRANSACTION, 1, error[i]);
@@ -106,7 +106,7 @@ test_a_request_without_an_answer_ends_the_use_of_the_handle(void **unused)
 	static const int16_t api[] = {API_END_TRANSACTION, API_ADD_PARTITIONS, API_PRODUCE};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(api) / sizeof(api[0]); i++) {
+	EACH_ROW(i, api) {
 		struct transactions *p = open_transactions();
 
 		assert_int_equal(transact(p), FAIL_NONE);
@@ -137,7 +137,7 @@ test_one_whose_epoch_is_over_is_fenced(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_ROW(i, row) {
 		struct transactions *p = open_transactions();
 
 		assert_int_equal(transact(p), FAIL_NONE);
@@ -221,7 +221,7 @@ test_times_grow_with_partitions_and_follow_a_time_out_that_is_given(void **unuse
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		const int *r = rows[i];
 		char text[16];
 		struct property given = {(char[]){"transaction.timeout.ms"}, text};

@@ -44,7 +44,7 @@ test_a_commit_is_due_after_so_many_steps_or_a_quarter_of_the_lead(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct commit_pace p = placed_at(rows[i].every, 5, false);
 
 		assert_int_equal(given_until_due(&p, rows[i].lead, 2000), rows[i].due);
@@ -124,7 +124,7 @@ test_a_wait_ends_at_the_first_thing_to_do(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct commit_pace p = placed_at(10, 0, false);
 
 		assert_int_equal(commit_pace_wait_until(&p, NOW, rows[i].deadline, rows[i].flies),

@@ -243,7 +243,8 @@ test_a_second_process_of_the_rank_is_named_once(void **unused)
 	    strstr(said, "READ-RUN-TWICE run trainers of mix m: another process commits "
 			 "the same lanes, "));
 	assert_non_null(strstr(said, pid));
-	assert_non_null(strstr(said, "last step 7 over step 6 of this one"));
+	assert_non_null(
+	    strstr(said, "Its last commit is step 7, and that of this process is step 6"));
 	take_turns(8, 8, now_ms + COMMITTER_LOOK_MS, said, sizeof(said));
 	assert_string_equal(said, "");
 	committer_close(other);

@@ -213,7 +213,7 @@ test_commits_that_came_while_the_ledger_was_read_are_not_lost(void **unused)
 	static const int pause_ms[] = {0, 50, 800};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(pause_ms) / sizeof(pause_ms[0]); i++) {
+	EACH_ROW(i, pause_ms) {
 		struct asking a = {.code = FAIL_DATA};
 		char group[24];
 		pthread_t thread;

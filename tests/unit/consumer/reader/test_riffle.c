@@ -82,7 +82,7 @@ test_a_size_that_is_not_set_is_refused(void **unused)
 	uint64_t at;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(size) / sizeof(size[0]); i++)
+	EACH_ROW(i, size)
 		assert_int_equal(
 		    open_by(size[i], &options, sizeof(options), &e), RIFFLE_ERROR_USAGE);
 	assert_string_equal(e.text,
@@ -104,6 +104,19 @@ test_a_size_that_is_not_set_is_refused(void **unused)
 	assert_int_equal(riffle_step_targets(&step, 4, &targets), RIFFLE_ERROR_USAGE);
 }
 
+/* A broker that is away is no reason to take a checkpoint without a look at its mix. */
+static void
+test_a_checkpoint_is_not_checked_without_a_broker(void **unused)
+{
+	struct riffle_checkpoint checkpoint = {.size = sizeof(checkpoint), .step = 7};
+	struct riffle_options begins = options;
+	struct riffle_error e;
+
+	(void)unused;
+	begins.checkpoint = &checkpoint;
+	assert_int_equal(riffle_check_checkpoint(&begins, &e), RIFFLE_ERROR_BROKER);
+}
+
 int
 main(void)
 {
@@ -111,6 +124,7 @@ main(void)
 	    cmocka_unit_test(test_what_an_older_program_has_not_is_not_read),
 	    cmocka_unit_test(test_a_newer_program_may_not_set_what_is_not_known),
 	    cmocka_unit_test(test_a_size_that_is_not_set_is_refused),
+	    cmocka_unit_test(test_a_checkpoint_is_not_checked_without_a_broker),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

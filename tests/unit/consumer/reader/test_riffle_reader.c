@@ -176,7 +176,7 @@ test_seeks_go_forth_and_back(void **unused)
 	struct riffle_error e;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(step) / sizeof(step[0]); i++) {
+	EACH_ROW(i, step) {
 		assert_int_equal(riffle_seek(reader, step[i], &e), RIFFLE_OK);
 		assert_next(step[i]);
 	}

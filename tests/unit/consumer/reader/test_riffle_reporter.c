@@ -46,7 +46,7 @@ test_what_is_wrong_with_losses_is_named(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, text) {
 		struct feedback b = {0};
 		struct failure f = {0};
 

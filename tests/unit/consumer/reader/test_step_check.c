@@ -1,12 +1,8 @@
 #include "consumer/reader/step_check.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 /* Two lanes of four, 8 sequences a step, step 5 is due. */
 static const struct batch_head right = {
@@ -165,7 +161,7 @@ static void
 test_a_record_that_does_not_fit_is_refused_and_changes_nothing(void **unused)
 {
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, says) {
 		struct step_check c = check_of(5);
 		struct batch_head h = right;
 		struct failure f = {0};
@@ -183,7 +179,7 @@ test_too_many_or_too_few_sequences_are_refused(void **unused)
 	static const size_t wrong[] = {0, 1, 3};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	EACH_ROW(i, wrong) {
 		struct step_check c = check_of(5);
 		struct failure f = {0};
 
@@ -219,7 +215,7 @@ test_lanes_of_one_step_must_agree(void **unused)
 	    "lr_scale", "the phase", "global_batch"};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(says) / sizeof(says[0]); i++) {
+	EACH_ROW(i, says) {
 		struct step_check c = check_of(5);
 		struct batch_head h = right;
 		struct failure f = {0};

@@ -192,7 +192,7 @@ test_a_wrong_sequence_is_named_and_the_next_step_is_decoded(void **unused)
 	static const struct wrong nothing;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct failure f = {0};
 		struct step_decode *d;
 

@@ -51,7 +51,7 @@ test_the_last_record_says_what_is_waited_for(void **unused)
 	char reason[512];
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, says) {
 		watchdog_judge(
 		    &rows[i].ledger, rows[i].age_ms, rows[i].step, reason, sizeof(reason));
 		if (strstr(reason, rows[i].says) == NULL)

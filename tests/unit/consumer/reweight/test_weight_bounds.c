@@ -29,7 +29,7 @@ test_weights_outside_are_pushed_in_and_the_others_keep_their_proportions(void **
 	};
 
 	(void)unused;
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	EACH_ROW(k, rows) {
 		double weight[3], sum = 0;
 
 		memcpy(weight, rows[k].weight, sizeof(weight));
@@ -63,7 +63,7 @@ test_bounds_that_cannot_hold_are_refused(void **unused)
 	};
 
 	(void)unused;
-	for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++) {
+	EACH_NAMED_ROW(k, rows, want) {
 		struct failure f;
 		enum fail_code code =
 		    weight_bounds_check(rows[k].floor, rows[k].ceiling, name, 2, &f);

@@ -397,7 +397,7 @@ test_a_live_domain_is_dry_when_the_next_sequence_of_its_round_is_missing(void **
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct status_partition p[2] = {0};
 		struct status_domain d = {.live = true,
 		    .partition = p,
@@ -568,7 +568,7 @@ test_a_mix_runs_while_a_mixer_is_active(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+	EACH_NAMED_ROW(i, row, name) {
 		struct status st = {
 		    .state = row[i].state, .mixers_known = row[i].known, .mixers_n = row[i].mixers};
 

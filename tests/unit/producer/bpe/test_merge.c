@@ -177,7 +177,7 @@ test_work_on_a_million_bytes_is_linear(void **unused)
 	(void)unused;
 	assert_non_null(piece);
 	assert_non_null(ids);
-	for (size_t u = 0; u < sizeof(units) / sizeof(units[0]); u++) {
+	EACH_ROW(u, units) {
 		uint64_t before = merge_scratch_work(scratch);
 		size_t unit = strlen(units[u]), n = LONG / unit * unit, count, bytes = 0;
 

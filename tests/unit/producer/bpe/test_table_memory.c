@@ -13,7 +13,7 @@ test_it_is_zero_and_aligned_whatever_was_there_before(void **unused)
 
 	(void)unused;
 	for (size_t round = 0; round < 3; round++)
-		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		EACH_ROW(i, cases) {
 			uint8_t *p = table_memory(cases[i].bytes);
 
 			assert_non_null(p);

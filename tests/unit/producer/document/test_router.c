@@ -207,7 +207,7 @@ test_a_text_in_another_encoding_is_noticed(void **unused)
 	add(&g, "one", "text", NULL, NULL);
 	r = open_router(&g, CONFIG_UTF8_REPLACE);
 	assert_int_equal(router_scratch_open(&s, &f), FAIL_NONE);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, bytes) {
 		struct chunk_record record = {.bytes = rows[i].bytes, .n = strlen(rows[i].bytes)};
 		struct router_result result;
 

@@ -1,12 +1,7 @@
 /* Ids and ranges of records, with what is wrong about others. */
 #include "producer/document/token_record.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "tests/unit/test.h"
 
 enum { MARK = 1 << 30 };
 
@@ -36,7 +31,7 @@ test_ids_are_read_as_they_stand(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, raw) {
 		size_t raw_n = strlen(rows[i].raw), n = 99;
 		uint32_t id[8];
 		struct failure f = {0};
@@ -77,7 +72,7 @@ test_ranges_mark_their_ids(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, raw) {
 		uint32_t id[6] = {1, 2, 3, 4, 5, 6};
 		struct failure f = {0};
 		enum fail_code code =
@@ -114,7 +109,7 @@ test_a_field_of_another_name_is_found(void **state)
 	};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, record) {
 		struct text_view found =
 		    token_record_unknown(rows[i].record, strlen(rows[i].record), rows[i].also);
 

@@ -96,7 +96,7 @@ test_pieces_become_tokens(void **unused)
 	(void)unused;
 	/* Twice: the second time from the caches. */
 	for (int round = 0; round < 2; round++)
-		for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		EACH_NAMED_ROW(i, cases, text)
 			check(cases[i].text, cases[i].expected);
 }
 

@@ -24,7 +24,7 @@ test_text_files_are_one_record_and_all_others_are_lines(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	EACH_NAMED_ROW(i, cases, name)
 		assert_int_equal(chunk_form_of(cases[i].name), cases[i].form);
 }
 

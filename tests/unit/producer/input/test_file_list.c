@@ -66,7 +66,7 @@ test_braces_expand_as_in_bash(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct brace_words w = {0};
 		struct failure f;
 
@@ -148,9 +148,9 @@ make_tree(void)
 	static const char *const files[] = {"a.1", "a.2", "a.10", "b.1", "B.1", ".secret.1",
 	    "[x].1", "s p.1", "d/a.1", "d/e/a.1", "d/e/f/a.1", "d/.hidden/a.1", "a*b.1"};
 
-	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+	EACH_ROW(i, folders)
 		folder_make(folders[i]);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+	EACH_ROW(i, files)
 		folder_text(files[i], "x\n");
 	assert_int_equal(symlink("d", folder_path("link")), 0);
 	assert_int_equal(symlink("b.1", folder_path("linked.2")), 0);
@@ -189,7 +189,7 @@ test_patterns_become_sorted_distinct_names(void **unused)
 
 	(void)unused;
 	make_tree();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		assert_int_equal(list(rows[i][0], 0, 1, &f), FAIL_NONE);
 		assert_string_equal(joined, rows[i][1]);
 	}
@@ -220,7 +220,7 @@ test_listed_files_keep_the_order_of_the_list(void **unused)
 
 	(void)unused;
 	make_tree();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		assert_int_equal(list_in(CONFIG_FILES_LISTED, rows[i][0], 0, 1, &f), FAIL_NONE);
 		assert_string_equal(joined, rows[i][1]);
 	}
@@ -252,7 +252,7 @@ test_what_names_no_file_is_refused_by_name(void **unused)
 	(void)unused;
 	make_tree();
 	assert_int_equal(mkfifo(folder_path("pipe"), 0644), 0);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		assert_int_equal(list(rows[i][0], 0, 1, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, rows[i][1]));
 	}

@@ -275,7 +275,7 @@ test_a_resume_on_other_data_is_refused(void **unused)
 	folder_text("a", "{\"a\":1}\n{\"a\":2}\n");
 	folder_write("c.gz", gz.at, gz.n);
 	folder_text("empty.gz", "");
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, says) {
 		struct failure f;
 
 		assert_int_equal(read_with(&o, &rows[i].from, &f), rows[i].code);
@@ -367,7 +367,7 @@ test_a_list_that_changed_in_front_of_a_resume_is_refused(void **unused)
 	assert_string_equal(r.text, "0 b.jsonl:0:1 {\"b\":1}\n1 a.jsonl:0:1 {\"a\":1}\n");
 	assert_int_equal(input_end(in)->names, from.names);
 	input_close(in);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, pattern) {
 		bool fits = rows[i].says == NULL, more = strchr(rows[i].pattern, 'c') != NULL;
 
 		o = options(&patterns, rows[i].pattern);
@@ -581,7 +581,7 @@ test_a_program_is_an_input(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, command) {
 		struct input_options o = program(rows[i].command);
 		struct failure f;
 		char expected[512] = "";

@@ -169,7 +169,7 @@ test_a_place_is_found_by_file_and_byte(void **unused)
 	assert_int_equal(apply(&r, 1, false, 0, "aba", &f), FAIL_NONE);
 	assert_int_equal(live_order_file(&r, "w", 1, &whole.file, &f), FAIL_NONE);
 	assert_int_equal(live_order_add(&r, &whole, &f), FAIL_NONE);
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	EACH_NAMED_ROW(i, cases, file)
 		assert_int_equal(
 		    live_order_find(&r, cases[i].file, cases[i].byte), cases[i].portion);
 	live_order_close(&r);

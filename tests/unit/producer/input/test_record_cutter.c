@@ -140,7 +140,7 @@ test_lines_are_cut_wherever_the_bytes_come_apart(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	EACH_ROW(i, rows)
 		check_cut(CHUNK_JSON_LINES, rows[i][0], strlen(rows[i][0]), NULL, rows[i][1]);
 }
 
@@ -156,7 +156,7 @@ test_a_line_too_long_is_a_reject_and_is_passed(void **unused)
 	static const size_t pieces[] = {1, 2, 3, 5, 21, 22, 23, 1000};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++)
+	EACH_ROW(i, pieces)
 		for (uint64_t chunk_bytes = 1; chunk_bytes < 80; chunk_bytes += 3) {
 			struct cut o = {CHUNK_JSON_LINES, chunk_bytes, pieces[i], .skip = false};
 			struct failure f;
@@ -229,7 +229,7 @@ test_a_whole_file_is_one_record(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	EACH_ROW(i, rows)
 		check_cut(CHUNK_WHOLE_FILE, rows[i][0], strlen(rows[i][0]), NULL, rows[i][1]);
 	{
 		static const char text[] = "12345678901234567890\n and some more";
@@ -259,7 +259,7 @@ test_what_stands_before_an_early_end_is_a_reject(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	EACH_NAMED_ROW(i, rows, bytes)
 		check_cut(rows[i].form, rows[i].bytes, strlen(rows[i].bytes), "damaged",
 		    rows[i].expected);
 }
@@ -274,7 +274,7 @@ test_chunks_end_with_the_record_that_reaches_their_size(void **unused)
 	    {12, 1}, {13, 1}};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_ROW(i, rows) {
 		struct cut o = {CHUNK_JSON_LINES, rows[i].chunk_bytes, 1000, .skip = false};
 		struct failure f;
 
@@ -347,7 +347,7 @@ test_a_skip_goes_to_the_record_at_its_byte(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	EACH_NAMED_ROW(i, rows, expected)
 		for (size_t piece = 1; piece < 40; piece += 19) {
 			struct cut o = {CHUNK_JSON_LINES, 1000, piece, NULL, true, rows[i].counted,
 			    rows[i].byte, rows[i].document, NULL, 0};
@@ -379,7 +379,7 @@ test_a_mark_raises_the_index_of_the_first_record_at_or_behind_it(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	EACH_NAMED_ROW(i, rows, expected)
 		for (size_t piece = 1; piece < 9; piece += 3) {
 			struct cut o = {.form = CHUNK_JSON_LINES,
 			    .chunk_bytes = 1000,

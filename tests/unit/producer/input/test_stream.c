@@ -121,7 +121,7 @@ test_files_shorter_than_their_mark(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, name) {
 		struct failure f;
 		enum fail_code code;
 
@@ -152,7 +152,7 @@ test_all_members_and_frames_are_read_in_pieces_of_any_size(void **unused)
 	folder_write("gz", gz.at, gz.n);
 	folder_write("zst", zst.at, zst.n);
 	folder_write("plain", t.at, t.n);
-	for (size_t i = 0; i < sizeof(pieces) / sizeof(pieces[0]); i++) {
+	EACH_ROW(i, pieces) {
 		static const char *const names[] = {"gz", "zst", "plain"};
 
 		for (size_t k = 0; k < 3; k++) {
@@ -266,7 +266,7 @@ test_what_is_no_text_is_named(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, name) {
 		struct failure f;
 
 		folder_write(rows[i].name, rows[i].bytes, strlen(rows[i].bytes));
@@ -327,7 +327,7 @@ test_what_follows_gzip_data_is_taken_as_gzip_takes_it(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, bytes) {
 		struct bytes all =
 		    bytes_join(bytes_gzip("hello\n", 6), bytes_copy(rows[i].bytes, rows[i].n));
 		struct failure f;
@@ -373,7 +373,7 @@ test_a_plain_file_is_read_from_any_byte_and_others_from_their_start(void **unuse
 	(void)unused;
 	folder_text("plain", "0123456789");
 	folder_write("gz", gz.at, gz.n);
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, rest) {
 		assert_int_equal(
 		    stream_open_file(&s, folder_path("plain"), "plain", &f), FAIL_NONE);
 		assert_int_equal(stream_seek(s, rows[i].byte, &at, &f), FAIL_NONE);
@@ -479,7 +479,7 @@ test_a_file_that_changes_while_it_is_read_is_an_io_failure(void **unused)
 	struct bytes t = make_text(300000);
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+	EACH_NAMED_ROW(i, rows, says) {
 		struct stream *s;
 		struct failure f;
 		size_t got;

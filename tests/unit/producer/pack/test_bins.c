@@ -74,7 +74,7 @@ static void
 test_items_go_where_the_rule_says(void **unused)
 {
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, claim) {
 		struct bins *b;
 		struct failure f;
 		uint32_t bin[6];
@@ -98,7 +98,7 @@ test_random_items_go_where_trying_every_bin_puts_them(void **unused)
 	(void)unused;
 	state = (uint64_t)time(NULL);
 	print_message("seed %llu\n", (unsigned long long)state);
-	for (size_t i = 0; i < sizeof(capacity) / sizeof(capacity[0]); i++) {
+	EACH_ROW(i, capacity) {
 		struct bins *b;
 		struct failure f;
 

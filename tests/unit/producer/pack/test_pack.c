@@ -532,7 +532,7 @@ test_a_document_of_a_sequence_is_not_too_long_and_one_token_more_is(void **unuse
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_ROW(i, cases) {
 		struct feed d;
 
 		open_feed(&d, cases[i].packing, cases[i].truncate, 8);
@@ -651,7 +651,7 @@ test_a_document_has_a_target_where_a_loss_is_taken_after_another_token(void **un
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, document) {
 		struct pack_options o = {.sequence_length = 3, .eos = EOS};
 		size_t n = strlen(cases[i].document);
 		uint32_t id[16];

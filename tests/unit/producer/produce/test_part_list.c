@@ -59,7 +59,7 @@ test_every_input_is_there_once_with_the_domains_that_are_wanted(void **unused)
 	struct config c = {.domains = domain, .domains_n = 5};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, labels) {
 		struct part_list parts;
 		struct failure f;
 		char labels[512] = "";

@@ -24,7 +24,7 @@ static void
 test_reasons_are_counted_by_kind(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, claim) {
 		struct rejects r = {0};
 		char text[REJECTS_TEXT_BYTES];
 		size_t n = 0;

@@ -74,7 +74,7 @@ test_a_broken_line_is_named(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+	EACH_NAMED_ROW(i, cases, old)
 		check_broken(cases[i].old, cases[i].new, cases[i].sentence);
 }
 

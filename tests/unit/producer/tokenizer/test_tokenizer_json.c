@@ -72,7 +72,7 @@ test_files_that_say_the_same_have_one_fingerprint(void **unused)
 	uint64_t usual = fingerprint_of("", "");
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+	EACH_ROW(i, same)
 		assert_true(fingerprint_of(same[i][0], same[i][1]) == usual);
 }
 
@@ -97,7 +97,7 @@ test_whatever_changes_ids_changes_the_fingerprint(void **unused)
 	struct tokenizer *t;
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+	EACH_ROW(i, other)
 		assert_true(fingerprint_of(other[i][0], other[i][1]) != usual);
 	t = open_changed("", "", false, true);
 	assert_true(tokenizer_fingerprint(t) != usual);
@@ -148,7 +148,7 @@ test_ids_are_those_of_tokenizers(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, old) {
 		struct tokenizer *t = open_changed(cases[i].old, cases[i].new, false, false);
 
 		assert_ids(t, cases[i].text, cases[i].ids);

@@ -55,7 +55,7 @@ static void
 test_a_lane_goes_on_at_the_earliest_place_that_a_partition_needs(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	EACH_NAMED_ROW(i, cases, claim) {
 		struct input_position from;
 		bool from_start, needed;
 
@@ -102,7 +102,7 @@ static void
 test_a_document_fits_if_it_has_the_tokens_of_the_last_record_in_their_place(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++) {
+	EACH_NAMED_ROW(i, fits, claim) {
 		uint32_t tail[4];
 		struct resume r = {.state = RESUME_PARTIAL,
 		    .offset = fits[i].offset,
@@ -150,7 +150,7 @@ test_a_window_packed_again_must_give_the_last_sequence_again(void **state)
 	    .spans_n = 2};
 
 	(void)state;
-	for (size_t i = 0; i < sizeof(lasts) / sizeof(lasts[0]); i++) {
+	EACH_NAMED_ROW(i, lasts, claim) {
 		print_message("%s\n", lasts[i].claim);
 		assert_int_equal(
 		    resume_is_last(&r, lasts[i].token, lasts[i].n, lasts[i].span, lasts[i].spans_n),

@@ -51,7 +51,7 @@ test_who_joins_who_waits_and_who_leaves(void **unused)
 	};
 
 	(void)unused;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+	EACH_NAMED_ROW(i, row, ids)
 		assert_int_equal(judged(row[i].ids, row[i].client, row[i].joined), row[i].expected);
 }
 
