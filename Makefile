@@ -1,10 +1,12 @@
 # riffle. Everything that is built goes under $B; `make help` lists the targets.
-# bundled: a newer librdkafka than the system's, fetched, built and linked statically (scripts/librdkafka).
-LIBRDKAFKA ?= system
-BUNDLED    := $(if $(filter bundled,$(LIBRDKAFKA)),$(CURDIR)/build/librdkafka)
+# system: the librdkafka that pkg-config finds. bundled: a newer one, fetched, built and linked statically (scripts/librdkafka),
+# in a build folder of its own. auto: the choice that scripts/deps made and keeps in a file; the build folder is the same for both.
+LIBRDKAFKA ?= auto
+RDKAFKA    := $(if $(filter auto,$(LIBRDKAFKA)),$(firstword $(shell cat build/librdkafka.choice 2>/dev/null) system),$(LIBRDKAFKA))
+BUNDLED    := $(if $(filter bundled,$(RDKAFKA)),$(CURDIR)/build/librdkafka)
 # LINK_STATIC=1: the libraries below are linked in, too, for a program that runs where they are missing.
 LINK_STATIC ?=
-B          ?= build$(if $(BUNDLED),/bundled)
+B          ?= build$(if $(filter bundled,$(LIBRDKAFKA)),/bundled)
 prefix     ?= /usr/local
 bindir     ?= $(prefix)/bin
 libdir     ?= $(prefix)/lib
@@ -14,6 +16,12 @@ mandir     ?= $(datadir)/man
 KAFKA      ?= 3.9
 KAFKAS     ?= 3.9 4.1 4.4
 CFLAGS     ?= -O2 -g
+# A cross compiler, such as CC=aarch64-linux-gnu-gcc, has its own binutils next to it.
+CROSS      := $(patsubst %-gcc,%-,$(filter %-gcc,$(notdir $(CC))))
+OBJCOPY    ?= $(CROSS)objcopy
+ifeq ($(origin AR),default)
+AR         := $(CROSS)ar
+endif
 VERSION    := $(shell cat VERSION)
 
 # ---- compiler and linker ----
@@ -25,6 +33,7 @@ SERVING  := libmicrohttpd
 INCLUDED := $(patsubst -I$(BUNDLED)/%,-isystem $(BUNDLED)/%,\
 	$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null; $(PKG_CONFIG) --cflags $(SERVING) 2>/dev/null))
 LINKED   := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
+RDKAFKA_VERSION := $(shell $(PKG_CONFIG) --modversion $(firstword $(PACKAGES)) 2>/dev/null)
 # Of riffle.pc, for who links libriffle.a.
 REQUIRES := $(if $(BUNDLED),libssl libcrypto zlib,rdkafka) avro-c libzstd libxxhash jansson
 # Not jansson: Debian's static one is not for a shared library.
@@ -80,7 +89,16 @@ debug: deps-unit  ## the same for a debugger, with -O0 -g3, in $B/debug
 
 # ---- objects, libraries, programs ----
 
-$B/%.o: %.c VERSION
+# Which librdkafka $B is built with. The file is written if that differs, and then everything is compiled again.
+USED := $(strip $(RDKAFKA) $(RDKAFKA_VERSION))
+ifneq ($(USED),$(shell cat $B/librdkafka.used 2>/dev/null))
+$B/librdkafka.used: always
+endif
+$B/librdkafka.used:
+	@mkdir -p $(@D)
+	@echo '$(USED)' > $@
+
+$B/%.o: %.c VERSION $B/librdkafka.used
 	@mkdir -p $(@D)
 	@[ -z "$$RIFFLE_PROGRESS" ] || scripts/progress --compiling $<
 	$(COMPILE) -MMD -MP -c -o $@ $<
@@ -98,7 +116,7 @@ $B/gen/build_info.c: always
 	@mkdir -p $(@D)
 	@scripts/embed-build $@ '$(CC)' '$(strip $(CPPFLAGS) $(CFLAGS) $(LDFLAGS))' '$(if $(BUNDLED),bundled,system)'
 
-$B/gen/%.o: $B/gen/%.c
+$B/gen/%.o: $B/gen/%.c $B/librdkafka.used
 	$(COMPILE) -MMD -MP -c -o $@ $<
 
 # Examples include <riffle.h>, as where the library is installed.
@@ -120,7 +138,7 @@ $B/riffle: $(CLI) $B/core.a
 # A bundled librdkafka is inside of it; whoever links libriffle.a sees nothing of that either.
 $B/libriffle.a: $(API) $B/core.a $(addsuffix /lib/librdkafka.a,$(BUNDLED))
 	$(CC) -r -nostdlib -o $B/libriffle.o $^
-	objcopy --localize-hidden --wildcard --keep-global-symbol='riffle_*' $B/libriffle.o
+	$(OBJCOPY) --localize-hidden --wildcard --keep-global-symbol='riffle_*' $B/libriffle.o
 	@rm -f $@ && $(AR) rcs $@ $B/libriffle.o
 
 $B/libriffle.so.0: $(API) $B/core.a consumer/reader/libriffle.map
@@ -256,6 +274,9 @@ test-packages: deps-packages wheel deb  ## wheel, Debian packages, tarball and i
 	@$(PARALLEL) deb LIBRDKAFKA=bundled
 	@B=$B KAFKA=$(KAFKA) scripts/test-in packages
 
+test-distros:  ## `make demo` and `make unit` in fresh Debians 12 and 13; on arm64 under qemu the unit programs, vectors and a mix. D=debian-13: one
+	@scripts/distros $D
+
 test-metrics: deps-test  ## a Prometheus that scrapes a mix while it runs, and evaluates rules and dashboard
 	@$(PARALLEL) product
 	@B=$B KAFKA=$(KAFKA) scripts/test-one tests/metrics
@@ -345,38 +366,44 @@ deps: $(addprefix deps-,build demo test check clang valgrind)  ## install all th
 deps-%:
 	@LIBRDKAFKA=$(LIBRDKAFKA) scripts/deps $*
 
-wheel:  ## the Python package with program, library and all that these need inside, in build/wheels
+wheel: wheel-programs  ## the Python package with program, library and all that these need inside, in build/wheels
+	@scripts/wheel build/wheel build/wheels
+
+wheel-programs:
 	@LIBRDKAFKA=bundled scripts/deps wheel
 	@$(PARALLEL) LIBRDKAFKA=bundled LINK_STATIC=1 B=build/wheel LDFLAGS='-s -Wl,--gc-sections -Wl,--exclude-libs,ALL' \
 	    build/wheel/riffle build/wheel/libriffle.so.0
-	@scripts/wheel build/wheel build/wheels
 
 dist:  ## the tarball of this commit, the same bytes each time, in build/dist
 	@scripts/dist build/dist
 
-image:  ## the container image riffle:VERSION, by docker, podman or buildah; ENGINE=podman: by that one
-	@scripts/image
+image:  ## the container image riffle:VERSION, by docker, podman or buildah; ENGINE=podman: by that one; ARCH=arm64: for that processor
+	@ARCH=$(ARCH) scripts/image
 
 deb: deps-deb  ## the Debian packages riffle, libriffle0 and libriffle-dev of this commit, in build/deb; bundled: build/deb-bundled
-	@LIBRDKAFKA=$(LIBRDKAFKA) scripts/deb build/deb$(if $(BUNDLED),-bundled)
+	@LIBRDKAFKA=$(LIBRDKAFKA) scripts/deb build/deb
 
 INSTALL = DESTDIR=$(DESTDIR) prefix=$(prefix) bindir=$(bindir) libdir=$(libdir) includedir=$(includedir) \
 	datadir=$(datadir) mandir=$(mandir) requires='$(REQUIRES)' scripts/install
 install: deps-build  ## program, library, header, pkg-config file, manual pages, completions under $(DESTDIR)$(prefix)
 	@$(PARALLEL) $B/riffle $B/libriffle.so $B/libriffle.a
+	@$(MAKE) -s put-in-place
+
+# A make of its own, because riffle.pc depends on the librdkafka that deps-build has chosen.
+put-in-place:
 	@$(INSTALL) $B $(VERSION)
 
 uninstall:  ## remove what `make install` with the same prefix has put there
 	@$(INSTALL) --remove $B $(VERSION)
 
 clean:  ## remove what was compiled; what was fetched, and a broker that runs, stay under $B
-	@[ ! -d $B ] || find $B -mindepth 1 -maxdepth 1 ! -name 'venv*' ! -name vocab ! -name jars ! -name kafka ! -name demo -exec rm -rf {} +
-	@rm -f compile_commands.json
+	@[ ! -d $B ] || find $B -mindepth 1 -maxdepth 1 ! -name 'venv*' ! -name vocab ! -name jars ! -name kafka ! -name demo ! -name texts -exec rm -rf {} +
+	@rm -f compile_commands.json build/librdkafka.choice
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: always build product all-programs debug unit sim sim-long mutants mutate test test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages nightly chaos \
-	stuck soak lagging demo demo-page picture bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel dist image deb install uninstall clean help
+.PHONY: always build product all-programs debug unit sim sim-long mutants mutate test test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages test-distros nightly chaos \
+	stuck soak lagging demo demo-page picture bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel wheel-programs dist image deb install put-in-place uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d $B/gen/build_info.d

@@ -11,8 +11,8 @@ With each seed a small model is trained from its beginning, every time on as man
   main 1, 2, ..   on what `riffle reweight` learned from the proxy's reports
   odm             on a mix whose weights `riffle reweight --live` changes below it
 Then all but the proxies are measured on every domain's held-out set. With --live the proxy's loss is the plain
-one, and its mix draws by what is learned. The domains are texts of Debian packages, the largest of 28 times the
-smallest. Leaves the weights of every round, results.json and doremi.png in --out; docs/WEIGHTS.md has a table.
+one, and its mix draws by what is learned. The domains are texts of Debian 12's packages, the largest of 28 times
+the smallest. Leaves the weights of every round, results.json and doremi.png in --out; docs/WEIGHTS.md has a table.
 
     build/venv-torch/bin/python examples/doremi.py --table one/results.json two/results.json
 
@@ -20,10 +20,12 @@ prints the table of seeds that ran side by side, each with an --out of its own.
 """
 
 import argparse
+import gzip
 import json
 import math
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -52,14 +54,37 @@ def say(text):
 
 # ---- corpus and mixes ----
 
+def fetch(tree):
+    """Downloads and unpacks the packages once."""
+    if (tree / ".done").exists():
+        return
+    shutil.rmtree(tree, ignore_errors=True)
+    tree.mkdir(parents=True)
+    packages = sorted({package for package, _ in DOMAINS.values()})
+    say(f"fetching {' '.join(packages)}")
+    subprocess.run(["apt-get", "download", "-qq", *packages], cwd=tree, check=True)
+    for deb in tree.glob("*.deb"):
+        subprocess.run(["dpkg-deb", "-x", deb, tree], check=True)
+    (tree / ".done").touch()
+
+
+def texts(tree, pattern):
+    for path in sorted(tree.glob(pattern)):
+        if path.is_file() and not path.is_symlink():
+            try:
+                yield gzip.open(path, "rt").read() if path.suffix == ".gz" else path.read_text()
+            except UnicodeDecodeError:
+                continue
+
+
 def prepare(folder):
     """The vocabulary, and a file of documents for each domain."""
     t.vocabulary(folder)
-    demo = t.demo()
-    tree = demo.fetch(sorted({package for package, _ in DOMAINS.values()}), t.BUILD / "doremi-packages")
+    tree = t.BUILD / "doremi-packages"
+    fetch(tree)
     for domain, (_, pattern) in DOMAINS.items():
         with open(folder / f"{domain}.jsonl", "w") as out:
-            out.writelines(json.dumps({"text": text}) + "\n" for _, text in demo.texts(tree, pattern))
+            out.writelines(json.dumps({"text": text}) + "\n" for text in texts(tree, pattern))
 
 
 def configure(a, mix, **more):

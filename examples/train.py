@@ -5,8 +5,8 @@
     build/venv-torch/bin/python examples/train.py [--steps 300] [--out build/train]
     build/venv-torch/bin/python examples/train.py --chat [--steps 300] [--out build/chat]
 
-A small transformer learns the demo's four domains (scripts/demo: perl's manuals, C++ headers, manual pages, Python's
-library) on one thread of the CPU, from a mix with a phase that changes weights and lr_scale. It reports its loss for
+A small transformer learns the demo's four domains (scripts/demo: prose, C++ headers, a command line's manual,
+Python) on one thread of the CPU, from a mix with a phase that changes weights and lr_scale. It reports its loss for
 each domain; `riffle status` shows them. The mix is trained on twice: left alone, and killed by SIGKILL half-way and
 resumed from its last checkpoint. All losses of both must be the same doubles. As a control the resumed run is repeated
 with one step skipped: its losses must differ. Leaves curve.jsonl of each run, status.txt and train.png in --out.
@@ -41,8 +41,8 @@ sys.path.insert(0, str(ROOT / "python"))
 VOCABULARY, LENGTH, BATCH, LANES = 4096, 64, 16, 4
 WIDTH, HEADS, LAYERS, RATE = 64, 4, 2, 3e-3
 CHECKPOINT_EVERY = 20
-WEIGHTS = {"code": 0.25, "headers": 0.25, "manual": 0.25, "perl": 0.25}
-ANNEAL = {"code": 0.7, "headers": 0.1, "manual": 0.1, "perl": 0.1}
+WEIGHTS = {"code": 0.25, "headers": 0.25, "manual": 0.25, "prose": 0.25}
+ANNEAL = {"code": 0.7, "headers": 0.1, "manual": 0.1, "prose": 0.1}
 CHATS, CHAT_END = 600, "<|end|>"
 CHAT_TEMPLATE = """{%- for m in messages -%}
 <|{{ m.role }}|>{% if m.role == "assistant" %}{% generation %}{{ m.content }}<|end|>{% endgeneration %}
@@ -77,7 +77,7 @@ def texts(folder):
     """What scripts/demo prepares, as files beside the configuration."""
     d = demo()
     d.HOME.mkdir(parents=True, exist_ok=True)
-    d.prepare(d.fetch())
+    d.prepare()
     if not (folder / "data").exists():
         (folder / "data").symlink_to(d.HOME / "data")
 
@@ -103,10 +103,10 @@ def configure(folder, corpus, mix, bootstrap, weights=WEIGHTS, **more):
         "tokenizer": {"file": "small.tiktoken", "pattern": "gpt2", "eos": "<|endoftext|>"},
         "split": "98,1,1",
         "domains": {
-            "perl": {"train": ["data/perl.jsonl.zst"]},
+            "prose": {"train": ["data/prose.jsonl.zst"]},
             "headers": {"train": ["data/headers.{1..2}.jsonl.gz"]},
             "manual": {"train": ["data/manual/*[0-4].txt.gz"]},
-            "code": {"exec": f"{sys.executable} data/code.py"},
+            "code": {"exec": demo().CODE},
         },
     })
 

@@ -94,7 +94,8 @@ walk_typed(struct walk *w, avro_schema_t schema)
 {
 	size_t n;
 
-	switch (avro_typeof(schema)) {
+	/* As an int, because avro-c 1.12 has one type more than 1.11: AVRO_INVALID, of no schema. */
+	switch ((int)avro_typeof(schema)) {
 	case AVRO_STRING:
 	case AVRO_BYTES: (void)wire_bytes(w->r, &n); break;
 	case AVRO_INT32: (void)wire_ranged(w->r, INT32_MIN, INT32_MAX); break;
@@ -112,6 +113,7 @@ walk_typed(struct walk *w, avro_schema_t schema)
 	case AVRO_MAP: return walk_items(w, avro_schema_map_values(schema), true);
 	case AVRO_UNION: return walk_union(w, schema);
 	case AVRO_LINK: return walk_value(w, avro_schema_link_target(schema));
+	default: return fail(w->f, FAIL_DATA, "of a type that riffle does not know");
 	}
 	return checked(w);
 }

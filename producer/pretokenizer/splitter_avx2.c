@@ -34,13 +34,13 @@
  *
  * All functions are inlined into one for each pattern, where `pattern` is a constant.
  */
+#include "producer/pretokenizer/splitter_internal.h"
+
 #if defined(__x86_64__)
 
 #include <assert.h>
 #include <immintrin.h>
 #include <string.h>
-
-#include "producer/pretokenizer/splitter_internal.h"
 
 /*
  * A beginning at byte i is certain where i + AHEAD bytes are known: a contraction of three bytes

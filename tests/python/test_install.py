@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import subprocess
 
 import pytest
@@ -82,14 +83,134 @@ def test_destdir_stands_before_every_path_and_in_no_file(build, riffle, tmp_path
 
 
 def test_a_librdkafka_that_riffle_refuses_to_run_with_is_refused_before_it_compiles(tmp_path):
-    for version, said in (("2.8.0", "librdkafka 2.8.0 ends processes"), ("2.10.0", ""), ("2.3.0", "")):
+    for version, said in (("2.8.0", "librdkafka 2.8.0 crashes"), ("2.10.0", ""), ("2.3.0", "")):
         (tmp_path / "rdkafka.pc").write_text(f"Name: rdkafka\nDescription: d\nVersion: {version}\nLibs: -lrdkafka\n")
         done = subprocess.run([ROOT / "scripts/deps", "build"], env={**os.environ, "PKG_CONFIG_PATH": str(tmp_path), "LIBRDKAFKA": "system"},
                               capture_output=True, text=True, timeout=300)
         assert done.returncode == (1 if said else 0) and said in done.stderr
 
 
+TOOLS = ("bash", "cat", "dirname", "env", "head", "id", "mkdir", "mktemp", "rm", "sed", "sort")
+
+
+class Machine:
+    """A checkout with two scripts, on a machine that has TOOLS and the programs that a test writes."""
+
+    def __init__(self, folder):
+        self.folder, self.path = folder, folder / "bin"
+        for name in ("scripts", "bin"):
+            (folder / name).mkdir()
+        for name in ("deps", "librdkafka"):
+            shutil.copy(ROOT / "scripts" / name, folder / "scripts")
+        for tool in TOOLS:
+            (self.path / tool).symlink_to(shutil.which(tool))
+
+    def has(self, program, script="exit 0"):
+        (self.path / program).write_text(f"#!{self.path}/bash\n{script}\n")
+        (self.path / program).chmod(0o755)
+
+    def has_librdkafka(self, version):
+        """None: pkg-config does not know it."""
+        self.has("pkg-config", f"[ \"$1 $2\" != '--modversion rdkafka' ] || {f'{{ echo {version}; exit 0; }}' if version else 'exit 1'}")
+
+    def apt_has(self, version):
+        self.has("apt-cache", f"printf 'librdkafka-dev:\\n  Installed: (none)\\n  Candidate: {version}\\n'")
+
+    def run(self, *words):
+        return subprocess.run([self.folder / "scripts" / words[0], *words[1:]], capture_output=True, text=True, timeout=60,
+                              env={"PATH": str(self.path)})
+
+    def choose(self):
+        done = self.run("librdkafka", "--choose")
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip(), done.stderr
+
+
+@pytest.mark.parametrize("installed, apt, choice, why", [
+    ("2.0.2", None, "system", "pkg-config finds librdkafka 2.0.2"),
+    ("2.3.0", None, "system", "pkg-config finds librdkafka 2.3.0"),
+    ("2.4.0", "2.12.0-1", "bundled", "pkg-config finds librdkafka 2.4.0, which crashes"),
+    ("2.10.0", "2.8.0-1", "system", "pkg-config finds librdkafka 2.10.0"),
+    ("1.9.2", None, "bundled", "pkg-config finds librdkafka 1.9.2, which is older than 2.0.2"),
+    (None, "2.0.2-1", "system", "apt would install librdkafka 2.0.2"),
+    (None, "2.8.0-1+b2", "bundled", "apt would install librdkafka 2.8.0, which crashes"),
+    (None, "1:2.9.9-1", "bundled", "apt would install librdkafka 2.9.9, which crashes"),
+    (None, "(none)", "bundled", "neither pkg-config nor apt has librdkafka"),
+    (None, None, "bundled", "neither pkg-config nor apt has librdkafka"),
+])
+def test_a_librdkafka_is_chosen_once_and_the_line_says_why(tmp_path, installed, apt, choice, why):
+    machine = Machine(tmp_path)
+    machine.has_librdkafka(installed)
+    if apt:
+        machine.apt_has(apt)
+    word, said = machine.choose()
+    assert word == choice and why in said and len(said.splitlines()) == 1
+    assert (tmp_path / "build/librdkafka.choice").read_text().startswith(f"{choice}\n{why}")
+    assert machine.choose() == (choice, "")
+
+
+def test_a_choice_follows_what_is_installed_and_says_so_again(tmp_path):
+    machine = Machine(tmp_path)
+    machine.has_librdkafka("2.8.0")
+    assert machine.choose()[0] == "bundled"
+    machine.has_librdkafka(None)  # removed, and apt has a good one: the choice stays
+    machine.apt_has("2.0.2-1")
+    assert machine.choose() == ("bundled", "")
+    machine.has_librdkafka("2.12.1")
+    word, said = machine.choose()
+    assert word == "system" and "pkg-config finds librdkafka 2.12.1" in said
+
+
+def test_another_librdkafka_compiles_everything_again(tmp_path):
+    build = tmp_path / "build"
+    used, compiled = build / "librdkafka.used", build / "common/base/utf8.o"
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "LIBRDKAFKA"))} | {"PKG_CONFIG_PATH": str(tmp_path)}
+
+    def up_to_date(version, target):
+        (tmp_path / "rdkafka.pc").write_text(f"Name: rdkafka\nDescription: d\nVersion: {version}\nLibs: -lrdkafka\n")
+        words = ["make", "-C", ROOT, "-s", f"B={os.path.relpath(build, ROOT)}", "LIBRDKAFKA=system"]
+        done = subprocess.run([*words, "-q", os.path.relpath(target, ROOT)], env=env, capture_output=True, text=True, timeout=300)
+        assert done.returncode in (0, 1), done.stderr
+        if target == used:
+            run(*words, os.path.relpath(used, ROOT), env=env)
+        return done.returncode == 0
+
+    assert not up_to_date("2.10.0", used) and used.read_text() == "system 2.10.0\n"
+    compiled.parent.mkdir(parents=True)
+    compiled.touch()
+    assert up_to_date("2.10.0", used) and up_to_date("2.10.0", compiled)
+    assert not up_to_date("2.11.0", compiled)
+    assert not up_to_date("2.11.0", used) and used.read_text() == "system 2.11.0\n"
+    assert not up_to_date("2.11.0", compiled)  # it is older than the file
+
+
+PROGRAMS = ("cc", "make", "objcopy", "ar", "python3", "kcat", "unzip", "zstd", "flock", "setsid", "java", "mvn")
+
+
+def test_without_apt_it_names_what_is_missing_and_continues_if_all_is_there(tmp_path):
+    machine = Machine(tmp_path)
+    machine.has_librdkafka("2.12.1")
+    for program in PROGRAMS:
+        machine.has(program)
+    for what in ("build", "unit", "demo", "test"):
+        done = machine.run("deps", what)
+        assert done.returncode == 0, done.stderr
+    (machine.path / "kcat").unlink()
+    assert machine.run("deps", "unit").returncode == 0
+    done = machine.run("deps", "demo")
+    assert done.returncode == 1 and "kcat (kcat): 1.7" in done.stderr and "Homebrew" in done.stderr
+    machine.has("pkg-config", "[ \"$2\" != avro-c ] && [ \"$1\" != --modversion ]")
+    done = machine.run("deps", "build")
+    assert done.returncode == 1
+    missing = done.stderr.split("\n\n")[1].splitlines()
+    assert missing == ["Avro C (avro-c): 1.11", "npm, to fetch the bundled librdkafka (npm): 9.2"]
+
+
+def test_the_page_about_installing_has_the_table_of_the_script():
+    assert run(ROOT / "scripts/deps", "--list") in (ROOT / "docs/INSTALLING.md").read_text()
+
+
 def test_installing_builds_the_program_and_the_library_alone(build):
     made = make("install", build, "--dry-run", "prefix=/nowhere").splitlines()
     (built,) = [line for line in made if "--no-print-directory" in line]
-    assert [w.rpartition("/")[2] for w in built.split() if "/" in w] == ["riffle", "libriffle.so", "libriffle.a"]
+    assert [w.rpartition("/")[2] for w in built.partition(" make ")[2].split() if "/" in w] == ["riffle", "libriffle.so", "libriffle.a"]

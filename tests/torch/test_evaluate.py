@@ -82,7 +82,7 @@ def test_a_training_lowers_the_loss_of_every_set(bootstrap, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     results = json.loads((tmp_path / "results.json").read_text())
     for which in ("valid", "test"):
-        assert sorted(results["after"][which]) == ["code", "headers", "manual", "perl"]
+        assert sorted(results["after"][which]) == ["code", "headers", "manual", "prose"]
         for domain, after in results["after"][which].items():
             before = results["before"][which][domain]
             assert before["tokens"] == after["tokens"] > 0

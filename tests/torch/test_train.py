@@ -19,7 +19,7 @@ def test_a_killed_training_has_the_losses_of_an_undisturbed_one_bit_for_bit(boot
     assert done.returncode == 0, done.stdout + done.stderr
     assert "are the same doubles" in done.stdout and "WRONG" not in done.stdout
     assert (tmp_path / "train.png").stat().st_size > 10000
-    for domain in ("code", "headers", "manual", "perl"):
+    for domain in ("code", "headers", "manual", "prose"):
         line = next(line for line in (tmp_path / "status.txt").read_text().splitlines() if line.startswith(domain + " "))
         assert 1 < float(line.split()[-1]) < 9  # riffle status shows its loss
 
