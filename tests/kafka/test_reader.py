@@ -271,7 +271,7 @@ def test_the_state_of_a_mix_without_a_ledger_is_mix_run_and_step(mix, open_reade
     assert next(other).step == 2
     with pytest.raises(riffle_module.DataError, match="the checkpoint is of mix other, this reader is of mix"):
         reader.load_state_dict({**state, "mix": "other"})
-    with pytest.raises(riffle_module.DataError, match="lacks run, step"):
+    with pytest.raises(riffle_module.DataError, match="has no run, step"):
         reader.load_state_dict({"mix": mix.name})
 
 

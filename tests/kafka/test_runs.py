@@ -125,7 +125,7 @@ def test_two_processes_that_train_one_rank_at_one_pace_name_each_other(mix, riff
             trainers.append(riffle.popen("read", "-c", mix.config, "--commit-every", 1, "--format", "none", stderr=said))
     for log, other in zip(logs, reversed(trainers)):
         said = (f"READ-RUN-TWICE run trainers of mix {mix.name}: another process commits the same lanes, "
-                f"{socket.gethostname()}/{other.pid} (host/process), last step ")
+                f"{socket.gethostname()}/{other.pid} (host/process). Its last commit is step ")
         wait_until(lambda: said in log.read_text() and all(t.poll() is None for t in trainers), said)
 
 

@@ -368,7 +368,7 @@ def test_check_names_what_domains_from_does_not_read(riffle, with_data, tmp_path
         f"{web}d.parquet is not read: Parquet: `exec: riffle-source FILE` reads it",
         f"{web}e.npy is not read: tokens without a header: a domain with `tokens: npy` needs `token_bytes`",
         f"{web}f.ndjson is not read: it is empty",
-        f"{web}g.jsonl is not read: a folder: not entered",
+        f"{web}g.jsonl is not read: folders in the folder of a domain are not entered",
         f"{web}short.bin is not read: tokens: a domain with `tokens` and `train` reads it",
         f"{web}tokenizer.model is not read: riffle does not know the ending of its name",
         f"{web}x.tiktoken is not read: a tokenizer"]

@@ -163,7 +163,7 @@ def test_ci_ends_with_what_failed(program, tmp_path):
     (tmp_path / ".ci/run").write_bytes((ROOT / ".ci/run").read_bytes())
     (tmp_path / ".ci/run").chmod(0o755)
     (tmp_path / "Makefile").write_text(textwrap.dedent("""
-        test:
+        test-all:
         \t@echo FAILED tests/python/test_x.py::test_early - as pytest itself names it
         \t@echo == more
         \t@echo 'FAILED tests/python/test_x.py::test_early[a - b]'; echo '7 passed, 1 failed'; exit 1
@@ -174,6 +174,6 @@ def test_ci_ends_with_what_failed(program, tmp_path):
         """))
     done = subprocess.run([".ci/run"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     lines = done.stdout.splitlines()
-    end = lines[lines.index("FAILED make test: tests/python/test_x.py::test_early[a - b]"):]
+    end = lines[lines.index("FAILED make test-all: tests/python/test_x.py::test_early[a - b]"):]
     assert end[1] == "FAILED make check, which ended with:" and "    check: gcc warns" in end[2:-1]
     assert end[-1] == "12 passed, 2 failed" and done.returncode == 1
