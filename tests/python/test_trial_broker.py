@@ -1,6 +1,6 @@
-"""riffle-kafka, which is scripts/kafka in a checkout: what it refuses, what it says to install, and where it keeps things.
+"""riffle-kafka, which is scripts/kafka in a checkout: what it refuses, what it says to install, and which folder it uses.
 
-Nothing is started and nothing is fetched: java and mvn are stand-ins. tests/kafka/test_broker.py starts brokers, and
+Nothing is started and nothing is fetched, because java and mvn are fakes. tests/kafka/test_broker.py starts brokers, and
 tests/packages uses the installed command.
 """
 
@@ -24,7 +24,7 @@ echo fetched >> "$HOME/calls"
 
 @pytest.fixture
 def trial(tmp_path):
-    """riffle-kafka as it is installed, on a machine whose programs are those of this one but without Java and Maven."""
+    """An installed riffle-kafka, with the programs of this machine except Java and Maven."""
     t = Trial(tmp_path)
     for name in ("kafka", "maven-jars"):
         shutil.copy(ROOT / "scripts" / name, t.installed / name)
