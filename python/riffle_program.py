@@ -1,4 +1,4 @@
-"""The program riffle that the wheel has inside: `riffle` and `python -m riffle` are it."""
+"""The programs that the wheel has inside: `riffle` and `python -m riffle` are one, `riffle-kafka` is the other."""
 
 import os
 import pathlib
@@ -12,3 +12,11 @@ def run() -> None:
     if not INSIDE.is_file():
         sys.exit(f"riffle: this installation of the package has no program inside ({INSIDE}): `make wheel` makes one that has")
     os.execv(INSIDE, ["riffle", *sys.argv[1:]])
+
+
+def run_kafka() -> None:
+    """Becomes the script that starts a trial broker, with the arguments of this process."""
+    try:
+        os.execvp("bash", ["bash", str(INSIDE.with_name("kafka")), *sys.argv[1:]])
+    except FileNotFoundError:
+        sys.exit("riffle-kafka: bash is missing, and riffle-kafka is a bash script; install bash")

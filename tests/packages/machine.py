@@ -11,6 +11,9 @@ BARE = BUILT / "packages/root"  # debootstrap makes it once
 # Of the machine that runs the tests: proxies, and where pip keeps its files and finds certificates.
 OUTSIDE = {k: v for k, v in os.environ.items() if not k.startswith(("MAKE", "MFLAGS", "RIFFLE", "PYTHON"))}
 
+# The same proxies as here, if there are any, as settings for Debian.run().
+PROXIES = [f"{k}={v}" for k, v in OUTSIDE.items() if k.lower() in ("http_proxy", "https_proxy", "no_proxy")]
+
 
 def run(*words, seconds=900, **more):
     done = subprocess.run([str(w) for w in words], text=True, timeout=seconds, stdin=subprocess.DEVNULL,

@@ -6,10 +6,8 @@ import re
 import pytest
 
 import tutorial
-from machine import BUILT, OUTSIDE, ROOT, run
+from machine import BUILT, PROXIES, ROOT, run
 
-# The same proxies as here, where there are any.
-SETTINGS = [f"{k}={v}" for k, v in OUTSIDE.items() if k.lower() in ("http_proxy", "https_proxy", "no_proxy")]
 INSTALL = """cd /root
 export DEBIAN_FRONTEND=noninteractive
 apt-get update -qq
@@ -38,6 +36,7 @@ def test_the_tutorial_works_with_the_package_and_a_purge_leaves_nothing(packages
     out = packages.run(INSTALL + """install ./debs/riffle_*.deb
 ! command -v gcc cc make
 riffle --version
+! said=$(riffle-kafka up 2>&1) && echo "$said"
 dpkg -l 'librdkafka*' 2>&1 || true
 """ + tutorial.after_installing() + """
 riffle topics --delete --yes
@@ -45,8 +44,9 @@ dpkg -L riffle | while read -r path; do [ -d "$path" ] || echo "$path"; done > f
 apt-get purge -y -qq riffle > log 2>&1
 while read -r path; do [ ! -e "$path" ] || echo "left: $path"; done < files
 echo "$(wc -l < files) files"
-""", f"RIFFLE_BOOTSTRAP={bootstrap}", *SETTINGS)
+""", f"RIFFLE_BOOTSTRAP={bootstrap}", *PROXIES)
     assert "takes effect at step" in out and "left: " not in out
+    assert "riffle-kafka: missing to start Kafka" in out
     assert of_librdkafka(out, packages)
     version = run(ROOT / "scripts/librdkafka", "--version").strip() if packages.librdkafka == "bundled" else packages.librdkafka
     assert f"\nlibrdkafka {version}," in out
@@ -63,6 +63,6 @@ gcc -o static /usr/share/doc/libriffle-dev/examples/trainer.c $(pkg-config --cfl
 ! readelf -d static | grep libriffle
 ./static 2>&1 || true
 dpkg -S "$(realpath /usr/lib/*/libriffle.so.0)"
-""", *SETTINGS)
+""", *PROXIES)
     assert of_librdkafka(out, packages)
     assert out.lower().count("usage: ") == 2 and re.search(r"^libriffle0(:\w+)?: ", out, re.M)

@@ -1,12 +1,13 @@
 """The wheel of `make wheel`: whole, for every Python, beside confluent-kafka, and on a machine that has nothing."""
 
+import pathlib
 import re
 import zipfile
 
 import pytest
 
 import tutorial
-from machine import OUTSIDE, ROOT, run
+from machine import OUTSIDE, PROXIES, ROOT, run
 
 PYTHONS = ("3.9", "3.10", "3.11", "3.12", "3.13")
 
@@ -18,7 +19,8 @@ def test_auditwheel_finds_all_of_it_inside(wheel):
     shown = run("auditwheel", "show", wheel, env=env)
     assert re.search(r"consistent with the\s+following platform tag:\s+\"manylinux_2_\d+_", shown), shown
     names = zipfile.ZipFile(wheel).namelist()
-    assert {"riffle/bin/riffle", "riffle/libriffle.so.0", "riffle_source.py", "riffle/licences/librdkafka.txt"} <= set(names)
+    assert {"riffle/bin/riffle", "riffle/libriffle.so.0", "riffle_source.py", "riffle/licences/librdkafka.txt",
+            "riffle/bin/kafka", "riffle/bin/maven-jars"} <= set(names)
 
 
 READ = """
@@ -60,7 +62,9 @@ def test_it_calls_no_librdkafka_but_its_own(environment, mix, bootstrap, tmp_pat
     assert foreign == []
 
 
-def test_the_tutorial_works_where_nothing_is_installed(debian, wheel, bootstrap, tmp_path):
+@pytest.fixture
+def supplied(debian, wheel, tmp_path):
+    """A Debian with the wheel and a vocabulary in build/vocab of root's folder, and in below what the wheel depends on."""
     for file in (wheel, ROOT / "build/vocab/cl100k_base.tiktoken"):
         debian.put(file, f"root/build/vocab/{file.name}")
     (tmp_path / "below").mkdir()
@@ -68,7 +72,11 @@ def test_the_tutorial_works_where_nothing_is_installed(debian, wheel, bootstrap,
         "--python-version", "3.11", "-d", tmp_path / "below", "numpy", env=OUTSIDE)
     for file in (tmp_path / "below").iterdir():
         debian.put(file, f"root/below/{file.name}")
-    out = debian.run("""cd /root
+    return debian
+
+
+def test_the_tutorial_works_where_nothing_is_installed(supplied, bootstrap):
+    out = supplied.run("""cd /root
 ! command -v gcc cc make
 ! ls /usr/lib/*/librdkafka* /usr/lib/*/libavro* /usr/lib/*/libjansson*
 python3 -m venv v
@@ -83,3 +91,60 @@ END
 riffle topics --delete --yes
 """, f"RIFFLE_BOOTSTRAP={bootstrap}")
     assert "read by Python: (16, 129)" in out and "takes effect at step" in out
+
+
+def test_from_pip_install_to_a_mixed_batch_with_a_broker_that_riffle_kafka_starts(supplied, capsys):
+    """What it says to install is all that it needs. The trainer is riffle.Reader: PyTorch alone would take longer to fetch."""
+    for authority in pathlib.Path("/usr/local/share/ca-certificates").glob("*.crt"):  # those that this machine trusts, too
+        supplied.put(authority, f"usr/local/share/ca-certificates/{authority.name}")
+    out = supplied.run("""cd /root
+export DEBIAN_FRONTEND=noninteractive
+update-ca-certificates > /dev/null 2>&1
+apt-get update -qq
+! command -v java mvn kcat
+SECONDS=0
+took() { echo "time: $SECONDS s $1"; }
+python3 -m venv v
+v/bin/pip install -q --no-index --find-links below build/vocab/riffle-*.whl
+export PATH=$PWD/v/bin:$PATH
+took "wheel installed"
+! said=$(riffle-kafka up 2>&1)
+echo "$said"
+packages=$(sed -n 's/.*sudo apt-get install //p' <<< "$said")
+apt-get install -y -qq --no-install-recommends $packages > log 2>&1 || { cat log; exit 1; }
+took "Java and Maven installed"
+riffle-kafka fetch
+took "Kafka fetched"
+export RIFFLE_BOOTSTRAP=$(riffle-kafka up)
+took "broker at $RIFFLE_BOOTSTRAP"
+for domain in a b; do
+	for n in $(seq 400); do echo '{"text": "row '$n' of '$domain', long enough for some tokens"}'; done > $domain.jsonl
+done
+cat > run.yml <<END
+corpus: trial
+tokenizer: {file: build/vocab/cl100k_base.tiktoken, pattern: cl100k, eos: "<|endoftext|>"}
+sequence_length: 16
+domains: {a: {train: [a.jsonl]}, b: {train: [b.jsonl]}}
+mix: {name: trial-mix, seed: 1, global_batch: 4, lanes: 2, weights: {a: 1, b: 1}}
+END
+export RIFFLE_CONFIG=run.yml
+riffle topics --create
+riffle produce
+riffle mix --until-step 2
+python3 - <<END
+import os, riffle
+with riffle.Reader("trial-mix", os.environ["RIFFLE_BOOTSTRAP"], timeout=60) as reader:
+    step = next(reader)
+    print("read by Python:", step.tokens.shape, sorted(step.domains))
+END
+took "a mixed batch"
+riffle-kafka down --yes
+! riffle-kafka status
+find v -name jars
+ls .local/share/riffle .local/share/riffle/kafka
+""", *PROXIES)
+    with capsys.disabled():
+        print("\n" + "\n".join(re.findall("^time: .*", out, re.M)))
+    assert "On Debian or Ubuntu: sudo apt-get install default-jre-headless maven\n" in out
+    assert "read by Python: (4, 17) ['a', 'b']" in out
+    assert out.endswith("Kafka 3.9.2 is not running\n.local/share/riffle:\njars\nkafka\n\n.local/share/riffle/kafka:\nlock\n")
