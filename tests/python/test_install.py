@@ -75,7 +75,8 @@ def test_destdir_stands_before_every_path_and_in_no_file(build, riffle, tmp_path
     assert files_below(tmp_path) == sorted([
         "usr/bin/riffle", "usr/include/riffle.h", "usr/lib/libriffle.a", "usr/lib/libriffle.so",
         "usr/lib/libriffle.so.0", "usr/lib/pkgconfig/riffle.pc", "usr/share/bash-completion/completions/riffle",
-        "usr/share/fish/vendor_completions.d/riffle.fish", "usr/share/zsh/site-functions/_riffle", *pages])
+        "usr/share/fish/vendor_completions.d/riffle.fish", "usr/share/zsh/site-functions/_riffle",
+        "usr/bin/riffle-kafka", "usr/share/riffle/kafka", "usr/share/riffle/maven-jars", "usr/share/man/man1/riffle-kafka.1", *pages])
     for file in files_below(tmp_path):
         assert str(tmp_path).encode() not in (tmp_path / file).read_bytes() or file == "usr/bin/riffle"
     make("uninstall", tmp_path / "nothing-is-built", f"DESTDIR={tmp_path}", "prefix=/usr")
