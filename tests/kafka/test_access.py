@@ -316,7 +316,10 @@ def runs_until_named(world, command, name):
     return said
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+THESE = "tests/kafka/test_access.py::test_a_command_works_with_its_rights_and_names_each_one_that_is_missing"  # serve, and weights
+
+
+@pytest.mark.parametrize("command", [pytest.param(c, marks=pytest.mark.long(THESE)) if c == "serve-changes" else c for c in COMMANDS])
 def test_a_command_works_with_its_rights_and_names_each_one_that_is_missing(world, command):
     config = "lossy-admin" if command == "repair" else "derived-admin" if "without copies" in command else "admin"
     acls, rights = world.broker.acls, world.rights(command.partition(",")[0], config)

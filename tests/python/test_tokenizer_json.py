@@ -120,7 +120,10 @@ def real():
 # ---------------------------------------------------------------- OpenAI's vocabularies
 
 
-@pytest.mark.parametrize("family", FILES)
+SPLITS = "tests/python/test_tokenizer_json.py::test_all_strings_of_representatives_split_as_in_tokenizers"
+
+
+@pytest.mark.parametrize("family", [f if f == "cl100k" else pytest.param(f, marks=pytest.mark.long(SPLITS)) for f in FILES])
 def test_random_strings_have_the_ids_of_tokenizers_and_tiktoken(pair, known, family):
     path, ranks = known(family)
     texts = random_texts(RANDOM_TEXTS)
