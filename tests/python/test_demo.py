@@ -13,4 +13,4 @@ def test_a_broker_that_does_not_start_is_shown_with_the_reason(tmp_path):
     done = subprocess.run([ROOT / "scripts/demo"], env=env, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     assert "scripts/kafka up: exit 1; its last lines:" in done.stderr
-    assert f"kafka: {tmp_path}/none/bin/java is missing" in done.stderr
+    assert f"kafka: missing to start Kafka 3.9.2: {tmp_path}/none/bin/java" in done.stderr
