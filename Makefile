@@ -185,7 +185,7 @@ $B/tests/%.so: $B/tests/%.o
 # ---- tests ----
 
 unit: deps-unit  ## every unit test, and a short simulation; needs no broker. T=mixer: those with it in their path
-	@$(PARALLEL) $(CHOSEN)
+	+@$(PARALLEL) $(CHOSEN)
 	@scripts/run-tests $(CHOSEN)
 
 SEEDS ?= 10000

@@ -162,8 +162,8 @@ enum fail_code options_broker_config(
     struct config **out, const struct options *o, struct failure *f);
 
 /*
- * options_config() for a command with `--mix NAME`, whose configuration must name a mix: NAME stands in
- * place of mix.name, as with -s; NULL: it is not given. The command's row:
+ * options_config() for a command with `--mix NAME`, whose configuration must name a mix: NAME
+ * stands in place of mix.name, as with -s; NULL: it is not given. The command's row:
  */
 #define OPTIONS_MIX_NAME_ROW(AT)                                                                   \
 	{                                                                                          \

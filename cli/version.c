@@ -31,7 +31,7 @@ print_short(void)
 	    rd_kafka_version_str(), features);
 }
 
-/* Versions are those of the libraries that run, which may differ from what riffle was built with. */
+/* Versions are those of the libraries that run. riffle may have been built with others. */
 static void
 print_build(void)
 {

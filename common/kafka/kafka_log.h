@@ -6,8 +6,8 @@
  * of lines one every KAFKA_LOG_INTERVAL_MS, each with the number of those held back in between. The
  * last failure of a connection is kept, so that a command can say why no broker answers.
  *
- * Some retries are routine while a broker starts. Their lines are debug lines until a series of them
- * has lasted for KAFKA_LOG_RETRY_MS. From then on they are warnings.
+ * Some retries are routine while a broker starts. Their lines are debug lines until a series of
+ * them has lasted for KAFKA_LOG_RETRY_MS. From then on they are warnings.
  *
  * Thread: kafka_log_put() and kafka_log_cause() from any; init and end from the handle's owner.
  */

@@ -94,7 +94,7 @@ walk_typed(struct walk *w, avro_schema_t schema)
 {
 	size_t n;
 
-	/* As an int, because avro-c 1.12 has one type more than 1.11: AVRO_INVALID, of no schema. */
+	/* As an int, because avro-c 1.12 has one more type than 1.11: AVRO_INVALID. */
 	switch ((int)avro_typeof(schema)) {
 	case AVRO_STRING:
 	case AVRO_BYTES: (void)wire_bytes(w->r, &n); break;

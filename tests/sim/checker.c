@@ -453,7 +453,7 @@ check_seen(const struct world *w, uint64_t steps)
 {
 	static bool had[WORLD_LANES_MAX][WORLD_STEPS_MAX];
 	const struct world_told *told = world_told();
-	/* The END went with the ledger's tail and the lanes: a trainer that met it is at its end. */
+	/* The END went with the ledger's tail and the lanes: who met it is at its end. */
 	bool end_lost = cluster->chance.count[CHANCE_LEDGER_CUT] > 0 &&
 			cluster->chance.count[CHANCE_BATCHES_MADE] > 0;
 

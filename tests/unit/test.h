@@ -12,8 +12,8 @@
  *     test_scalar.c:41: scalar_u64(rows[i].text, &value) is 0, not 5 (FAIL_DATA)
  *         in row 3 of rows: "12x"
  *
- * Every file has a static `f` from here, so that the assertions always find one. A file may repeat its
- * definition and use it.
+ * Every file has a static `f` from here, so that the assertions always find one. A file may repeat
+ * its definition and use it.
  */
 #ifndef TESTS_UNIT_TEST_H
 #define TESTS_UNIT_TEST_H
@@ -40,7 +40,7 @@ enum { TEST_TABLES_MAX = 4 };
 static struct test_table {
 	const char *name;
 	size_t *row;      /* the loop's own variable */
-	const char *text; /* row 0's text, a `const char *`; NULL if rows have none */
+	const char *text; /* row 0's text, a `const char *`; NULL: rows have none */
 	size_t row_size;
 } test_table[TEST_TABLES_MAX];
 static size_t test_tables;
@@ -81,7 +81,7 @@ test_table_end(size_t *row)
 		 test_table_begin(#table, &i, first_text, sizeof((table)[0]));                     \
 	     i < sizeof(table) / sizeof((table)[0]); i++)
 
-/* A loop over the rows of an array: `i` is 0, 1, 2, ... If rows are texts, a failure prints the text. */
+/* A loop over the rows of an array: `i` is 0, 1, ... If rows are texts, a failure prints it. */
 #define EACH_ROW(i, table)                                                                         \
 	EACH_ROW_FROM(i, table,                                                        \
 	    _Generic(&(table)[0], const char *const *: &(table)[0],                    \
@@ -122,7 +122,7 @@ test_print_rows(void)
 }
 
 /*
- * A struct failure holds something only after a call has failed. Until then its bytes may be random,
+ * A struct failure holds something only after a call has failed. Until then its bytes are random,
  * and a pointer to const would make the compiler warn of that.
  */
 static TEST_COLD void
@@ -196,9 +196,11 @@ test_in_range(struct test_number a, struct test_number least, struct test_number
 static inline void
 test_true(bool holds, const char *text, struct failure *f, const char *file, int line)
 {
-	if (!holds)
-		test_explain(f);
-	_assert_true(holds, text, file, line);
+	if (holds)
+		return;
+	test_explain(f);
+	_assert_true(false, text, file, line);
+	abort(); /* cmocka does not come back, which the compiler learns here */
 }
 
 static inline void
