@@ -216,7 +216,7 @@ static inline void
 test_memory(bool wanted, const void *a, const void *b, size_t n, struct failure *f,
     const char *file, int line)
 {
-	if ((memcmp(a, b, n) == 0) != wanted)
+	if ((n == 0 || memcmp(a, b, n) == 0) != wanted) /* of nothing, NULL will do */
 		test_explain(f);
 	(wanted ? _assert_memory_equal : _assert_memory_not_equal)(a, b, n, file, line);
 }
