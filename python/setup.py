@@ -1,11 +1,12 @@
 """Builds the wheel with program and library inside.
 
 The library is $RIFFLE_LIBRARY where that is set, the program $RIFFLE_PROGRAM, else those that `make` builds in the
-checkout that this folder is part of, or has built there; `make deps-build` installs what that needs. ctypes loads the library: nothing of
-Python's own interface is compiled, so one wheel is right for every version of Python. $RIFFLE_LICENCES is a folder of the
-licences of what is linked into both, as in `make wheel`.
+checkout that this folder is part of, or has built there; `make deps-build` installs what that needs. ctypes loads the library:
+nothing of Python's own interface is compiled, so one wheel is right for every version of Python. $RIFFLE_LICENCES is a folder of
+the licences of what is linked into both, as in `make wheel`.
 """
 
+import functools
 import os
 import pathlib
 import shutil
@@ -30,6 +31,7 @@ def make(checkout: pathlib.Path, build: str, name: str) -> None:
         raise SystemExit(f"riffle: {name} cannot be built: make ended with {why.returncode}; what it printed is above")
 
 
+@functools.cache
 def build_folder(checkout: pathlib.Path) -> str:
     """`build`, if `make` has compiled this commit there by the same compiler with the same flags, or else a folder of its own.
 
@@ -54,7 +56,6 @@ def built(name: str) -> pathlib.Path:
     checkout = HERE.parent
     if not (checkout / "consumer" / "reader" / "riffle.h").is_file():
         raise SystemExit(f"{checkout} is no checkout of riffle: build {name} there and name it by {INSIDE[name]}")
-    build = build_folder(checkout)
     # What is missing shows as an error of the compiler or of make, of which pip shows a traceback only.
     if not all(map(shutil.which, ("make", "cc", "pkg-config"))) or subprocess.run(
             ["pkg-config", "--exists", *PACKAGES]).returncode != 0:
@@ -62,6 +63,7 @@ def built(name: str) -> pathlib.Path:
             "riffle: program and library are compiled here, and need make, a C compiler, pkg-config and the headers of "
             f"{', '.join(PACKAGES)}. On Debian or Ubuntu:\n\n    apt-get install {DEBIAN}\n\n"
             "or name those that were built elsewhere by RIFFLE_LIBRARY and RIFFLE_PROGRAM")
+    build = build_folder(checkout)
     make(checkout, build, name)
     return checkout / build / name
 

@@ -43,11 +43,12 @@ def test_building_it_leaves_nothing_in_the_source(wheel):
     assert [line for line in left if "__pycache__" not in line and line[:2] in ("??", "!!")] == []
 
 
-def test_without_the_headers_it_names_what_to_install(tmp_path):
-    """As pip runs it; pkg-config finds nothing."""
+@pytest.mark.parametrize("missing", ["PKG_CONFIG_LIBDIR", "PATH"], ids=["headers", "make"])
+def test_without_headers_or_make_it_names_what_to_install(tmp_path, missing):
+    """As pip runs it; pkg-config or the shell finds nothing."""
     env = {key: value for key, value in os.environ.items() if key != "RIFFLE_LIBRARY"}
     done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", tmp_path,
-                           ROOT / "python"], env={**env, "PKG_CONFIG_LIBDIR": str(tmp_path)}, capture_output=True, text=True)
+                           ROOT / "python"], env={**env, missing: str(tmp_path)}, capture_output=True, text=True)
     assert done.returncode != 0
     debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
     debian = debian.replace('"$kafka_package"', "librdkafka-dev")  # the system's, unless another one is bundled
