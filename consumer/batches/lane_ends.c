@@ -334,7 +334,7 @@ lane_ends_query_decided(struct lane_end **out, struct lane_map *map,
 	bool open = true;
 
 	for (;;) {
-		int64_t began_ms = clock_ms(); /* a look may be long, with lane 0 at its start */
+		int64_t began_ms = clock_ms(); /* lane 0 is seen at the start of a long look */
 
 		if (lane_ends_query(out, map, mix, properties, timeout_ms, f) != FAIL_NONE)
 			return f->code;

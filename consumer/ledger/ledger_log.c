@@ -18,7 +18,7 @@ struct ledger_log {
 	int64_t last;     /* offset of the last record, as ledger_log_last() found it; -1 */
 	int64_t time_ms;  /* when the record given last was written */
 	int64_t assigned; /* records below it are not given; -1: nothing is assigned */
-	int64_t end;      /* the topic reaches to it at least: said by the leader, or seen; or 0 */
+	int64_t end;      /* the topic is known to reach this far; 0: nothing is known */
 };
 
 /*
