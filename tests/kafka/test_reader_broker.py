@@ -15,9 +15,9 @@ STEPS, FEW = 600, 250  # 39 and 16 MB of tokens, of which a reader may have 8 Mi
 AHEAD = {"ahead_bytes": 1}
 
 
-def fill(tools, bootstrap, mix, steps=STEPS):
+def fill(tools, bootstrap, mix, steps=STEPS, lanes=LANES, length=LENGTH):
     """Fills a batch topic; the lines of its steps."""
-    words = ["--mix", mix, "--lanes", LANES, "--steps", steps, "--length", LENGTH, "--steps-per-transaction", 20]
+    words = ["--mix", mix, "--lanes", lanes, "--steps", steps, "--length", length, "--steps-per-transaction", 20]
     done = subprocess.run([tools / "fill_batches", *map(str, words), "--end", "--print"],
                           env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
@@ -51,23 +51,17 @@ def test_a_reader_outlives_its_broker_and_goes_on_where_it_stood(s):
 
 
 def test_a_reader_that_is_faster_than_what_is_fetched_ahead_does_not_wait_for_the_second(tools, bootstrap, unique, package):
-    """8 MiB ahead of 39 MB: four waits for the second, were librdkafka's threads not woken. A busy machine can make some, too, but
-    hardly in each of three readings."""
-    fill(tools, bootstrap, unique)
-    slow = []
-    for _ in range(3):
-        with package.riffle.Reader(unique, bootstrap, step=0, dtype=np.uint16, timeout=60, **AHEAD) as reader:
+    fill(tools, bootstrap, unique, lanes=1, length=LANES * LENGTH)
+    with package.riffle.Reader(unique, bootstrap, step=0, dtype=np.uint16, timeout=60, **AHEAD) as reader:
+        next(reader)
+        waits = []
+        for _ in range(STEPS - 1):
+            began = time.monotonic()
             next(reader)
-            waits = []
-            for _ in range(STEPS - 1):
-                began = time.monotonic()
-                next(reader)
-                waits.append(time.monotonic() - began)
-            assert reader.next(5) is None
-        slow.append(sum(w > 0.6 for w in waits))
-        if slow[-1] <= 1:
-            return
-    raise AssertionError(f"waits for the second: {slow}")
+            waits.append(time.monotonic() - began)
+        assert reader.next(5) is None
+    # 8 MiB ahead of 39 MB of one lane: ten to thirty such waits, were librdkafka's threads not woken. A busy machine makes one or two.
+    assert sum(w > 0.6 for w in waits) <= 4, sorted(waits)[-8:]
 
 
 def test_what_is_fetched_ahead_is_bounded_by_ahead_bytes(tools, bootstrap, unique, package):
