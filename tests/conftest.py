@@ -20,12 +20,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 
 # Files that take longest, the longest first: several workers (scripts/test) then end at about the same time.
-LONGEST = ["access", "tokenizer_json", "import", "weights", "tail_loss", "mix_restart", "replay", "tokenizer", "inspect", "produce",
-           "read", "administrators", "append", "follow", "packing", "serve", "changed_keys", "mix", "scarcity",
-           "riffle_source", "topics", "chaos", "batch", "metrics", "broker", "bad_records", "reader",
+LONGEST = ["access", "tokenizer_json", "import", "weights", "tail_loss", "replay", "tokenizer", "inspect", "produce",
+           "rack", "held_follower", "coordinator_leaves", "lagging", "read", "administrators", "append", "follow", "packing",
+           "serve", "changed_keys", "mix", "scarcity", "riffle_source", "topics", "chaos", "batch", "metrics", "broker", "bad_records", "reader",
            "conformance", "export", "status", "doubt", "runs", "reader_broker"]
 
-# Fixtures of a whole run that are brokers. The tests of each go to one worker, so that one worker alone makes it.
+# Session fixtures that start brokers. All tests that use one of them go to the same worker, so that it is started once.
 BROKERS = {"struck", "single_broker", "broker_pair", "lagging_brokers"}
 
 # A broker that a test starts ends before the JVM's optimising compiler has returned what it costs.
@@ -187,7 +187,7 @@ def riffle():
 
 
 def configs_in(folder):
-    """What the fixture `write_config` is, for fixtures that live longer than a test."""
+    """Returns what the fixture `write_config` is. For fixtures that live longer than a test."""
 
     def write(content, name="run.yml"):
         path = folder / name

@@ -39,7 +39,7 @@ def command_of_kafka(version, name):
 
 
 def set_topic(broker, topic, setting):
-    """Sets "name=value" of a topic, by a request IncrementalAlterConfigs (44) in version 0: a JVM for it would cost two seconds."""
+    """Sets "name=value" of a topic by an IncrementalAlterConfigs request (44) in version 0. Kafka's own command would cost two seconds."""
     def text(value):
         return struct.pack(">h", len(value)) + value.encode()
     name, _, value = setting.partition("=")
@@ -103,7 +103,7 @@ class Cluster:
         self.bootstrap = found
 
     def down(self):
-        """All at once: their data go with them, and a clean end of brokers that need each other takes its time."""
+        """Kills all brokers at once. Their data are deleted anyway, and a clean end takes long if one of several is dead."""
         for file in self.folder.glob("*/*.pid"):
             pid = int(file.read_text())
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):

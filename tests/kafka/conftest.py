@@ -25,7 +25,7 @@ SANITIZED = "RIFFLE_SANITIZED" in os.environ
 
 
 def fills(tools, bootstrap, unique):
-    """What the fixture `fill` is, for fixtures that live longer than a test."""
+    """Returns what the fixture `fill` is. For fixtures that live longer than a test."""
     def run(*domains, sequences=200, length=LENGTH, partitions=1, corpus=None, **more):
         words = ["--bootstrap", bootstrap, "--corpus", corpus or unique, "--domain", ",".join(domains), "--sequences",
                  sequences, "--length", length, "--partitions", partitions, "--distinct", 50]
@@ -53,7 +53,7 @@ def commits(form):
 
 
 def configures(write_config, bootstrap, unique, riffle, form="copied"):
-    """What the fixture `configure` is, for fixtures that live longer than a test."""
+    """Returns what the fixture `configure` is. For fixtures that live longer than a test."""
     def make(weights, /, name="mix", create=True, partitions=1, domains=None, corpus=None, shared=None, replication=1,
              length=LENGTH, **keys):
         if form != "copied":
@@ -95,7 +95,7 @@ def configure(write_config, bootstrap, unique, riffle, form):
 
 
 def reads(riffle):
-    """What the fixture `read` is, for fixtures that live longer than a test."""
+    """Returns what the fixture `read` is. For fixtures that live longer than a test."""
     def run(config, steps, first=0, rank=0, world=1, form="steps", run=None, commit_every=None):
         more = (["--run", run] if run else []) + (["--commit-every", commit_every] if commit_every else [])
         start = [] if commit_every else ["--from-step", first]
@@ -126,7 +126,7 @@ def wait_for():
 
 @pytest.fixture(scope="session")
 def struck(request, build, tools, package, vocab, tmp_path_factory):
-    """struck(item): how a test has ended that shares the kill of a broker (one_kill.py)."""
+    """struck(item) raises what a test has raised that shares the kill of a broker (one_kill.py)."""
     from one_kill import played  # which imports this file
     with played(request.session.items, build, tmp_path_factory.mktemp("struck"), tools, package, vocab) as outcome:
         yield outcome
@@ -138,14 +138,14 @@ def drop_topics(tools, broker, unique):
 
 @pytest.fixture(scope="session")
 def single_broker(build):
-    """For tests that must have a broker to themselves, one after the other. Mixers' sessions may be short there."""
+    """One broker, for tests that need it to themselves and run one after the other. It takes short sessions of mixers."""
     with running(build / f"kafka-own-{os.getpid()}", properties={"group.min.session.timeout.ms": 1000}) as c:
         yield c
 
 
 @pytest.fixture
 def own_broker(single_broker, tools, unique):
-    """It runs, and has no topic of another test."""
+    """The single broker, which runs and has no topic of another test."""
     single_broker.up()
     yield single_broker
     drop_topics(tools, single_broker, unique)
@@ -153,7 +153,7 @@ def own_broker(single_broker, tools, unique):
 
 @pytest.fixture(scope="session")
 def broker_pair(build):
-    """Two brokers, in two racks, for tests in which one of several dies, stands still or leads."""
+    """Two brokers in two racks, for tests in which one of several dies, is stopped, or is the nearer one."""
     # A follower that does not know a new topic yet asks again soon.
     with running(build / f"kafka-two-{os.getpid()}", brokers=2, properties={"replica.fetch.backoff.ms": 100}) as c:
         yield c
@@ -161,7 +161,7 @@ def broker_pair(build):
 
 @pytest.fixture
 def two_brokers(broker_pair, tools, unique):
-    """Both are alive, with all records on both."""
+    """The pair. Both brokers run and have all records."""
     broker_pair.up()
     wait_until(broker_pair.in_sync, "all replicas having all records")
     yield broker_pair

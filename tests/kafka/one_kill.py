@@ -29,7 +29,8 @@ SESSION_MS = 2000  # the shortest session of a mixer, and of a member of any oth
 
 
 def one_kill(at_work=False):
-    """`at_work`: the first part begins when those of all others have ended. It leaves something running at full speed."""
+    """Makes a test of a generator. `at_work`: its first part leaves something running at full speed, so it begins after all others
+    have ended theirs."""
     def make(part):
         def test(struck, request, **_):
             struck(request.node)
@@ -42,7 +43,7 @@ def one_kill(at_work=False):
 
 
 class Scene:
-    """What a part gets: what the fixtures of the same names are. Used for other brokers, too."""
+    """What such a test gets. Its fields are what the fixtures of the same names are. Tests on other brokers use it, too."""
 
     def __init__(self, bootstrap, tools, riffle, fill, configure, read):
         self.bootstrap, self.tools, self.riffle = bootstrap, tools, riffle
@@ -51,7 +52,7 @@ class Scene:
         self.lock, self.made = threading.RLock(), {}
 
     def once(self, make):
-        """What make(self) gives; of several calls only the first one makes it."""
+        """Returns what make(self) returns. Only the first call for a `make` calls it."""
         with self.lock:
             if make not in self.made:
                 self.made[make] = make(self)
@@ -65,13 +66,13 @@ class KilledScene(Scene):
         make = configures(self.write_config, broker.bootstrap, self.unique, riffle)
 
         def configure(*words, **keys):
-            with self.lock:  # two that make the topics of one corpus at the same time would meet
+            with self.lock:  # mixes of one corpus have topics in common, and two commands at once would meet
                 return make(*words, **keys)
         super().__init__(broker.bootstrap, tools, riffle, fills(tools, broker.bootstrap, self.unique), configure, reads(riffle))
 
 
 class Player:
-    """One test on its way through its parts."""
+    """One test, which is played part by part."""
 
     def __init__(self, item, scene):
         given = item.callspec.params if hasattr(item, "callspec") else {}
@@ -79,7 +80,7 @@ class Player:
         self.yields, self.over, self.error = 0, False, None
 
     def advance(self, slots):
-        """Goes on to the next yield. What it raises is kept for its test."""
+        """Continues it to its next yield. Keeps what it raises for its test."""
         if self.over:
             return
         with slots:
@@ -108,7 +109,7 @@ def advance(players):
 
 @contextlib.contextmanager
 def played(items, build, *more):
-    """Plays the tests among `items` that share the kill; gives the function that raises what one of them has raised."""
+    """Plays those of `items` that share the kill. Yields a function that raises what the test of an item has raised."""
     with running(build / f"kafka-struck-{os.getpid()}", properties={"group.min.session.timeout.ms": SESSION_MS}) as broker:
         scene = KilledScene(broker, *more)
         try:

@@ -1,4 +1,4 @@
-"""A follower that stands still: what waits for it when a producer is asked to end is waited for."""
+"""A follower does nothing while a producer is stopped. The producer waits for the record that the follower has not acknowledged."""
 
 import contextlib
 import os
@@ -19,7 +19,7 @@ def bootstrap(two_brokers):
 
 @contextlib.contextmanager
 def held(cluster, node):
-    """A broker that does nothing."""
+    """Stops a broker for a while."""
     os.kill(cluster.pid(node), signal.SIGSTOP)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What an administrator takes from a mix while no broker dies: its batch topic, steps in the middle of a lane, its ledger."""
+"""An administrator deletes what belongs to a mix: its batch topic, steps in the middle of a lane, or its ledger."""
 
 import re
 import subprocess
@@ -17,7 +17,7 @@ def s(bootstrap, tools, riffle, fill, configure, read):
 
 @pytest.mark.parametrize("commits", [LANES, 0])
 def test_a_batch_topic_that_is_recreated_under_a_running_mixer_stops_it_and_is_filled(s, tmp_path, commits):
-    """One that goes on meets it when it writes. The commits go with the topic: without new ones it would wait for ever."""
+    """A mixer that continues notices it when it writes. Without commits, which go with the topic, it would wait forever."""
     m = mixed(s, "again", STEPS - 10, max_lead_steps=STEPS)
     topic = f"{m.name}.batches"
     log = tmp_path / "mix.log"

@@ -12,8 +12,9 @@ import pytest
 
 from conftest import both_forms, wait_until
 
-# A session lasts 10 s, and one that leaves is replaced in half a second. A busy machine adds seconds to both; without what the
-# mixer asks for a session would last 45 s, and without leaving a hand-over a session.
+# A mixer that dies is replaced after its session of 10 s, and one that ends in half a second. A busy machine adds seconds to both.
+# librdkafka's own session would last 45 s, and one that ended without leaving would be replaced after its session.
+SESSION_SECONDS = 10
 TAKE_OVER_SECONDS = 30
 HAND_OVER_SECONDS = 8
 SHORT = ("-X", "session.timeout.ms=6000")  # the least that brokers take by default
@@ -74,6 +75,12 @@ def position(riffle):
 
 
 @pytest.fixture
+def roles(riffle):
+    """Of each member of the group whether it is a standby."""
+    return lambda config: [m["standby"] for m in json.loads(riffle("status", "-c", config, "--json").stdout)["mix"]["mixers"]]
+
+
+@pytest.fixture
 def pair(fill, configure):
     """Two configurations of one seed over the same domains: the one to be hit, and an undisturbed one."""
     fill(*WEIGHTS, sequences=400)
@@ -99,7 +106,8 @@ def measured(what, seconds, limit):
 
 
 @both_forms
-def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(pair, mixer, position, same, riffle, form):
+def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(
+        pair, mixer, position, same, riffle, roles, form):
     hit, calm = pair
     session = () if form == "copied" else SHORT
     first = mixer(hit, *session)
@@ -108,8 +116,7 @@ def test_after_kill_9_a_standby_takes_over_and_hands_over_to_another_at_sigterm(
     for standby in standbys:
         standby.waits()
     wait_until(lambda: position(hit) > 20, "some steps")
-    roles = [m["standby"] for m in json.loads(riffle("status", "-c", hit, "--json").stdout)["mix"]["mixers"]]
-    assert roles == [False, True, True]
+    assert roles(hit) == [False, True, True]
     assert "mixers   active 127.0.0.1; standby 127.0.0.1, 127.0.0.1\n" in riffle("status", "-c", hit).stdout
     began = time.monotonic()
     first.signal(signal.SIGKILL)
@@ -170,13 +177,19 @@ def test_a_stopped_one_that_waits_for_trainers_ends_soon_after_it_wakes_up(fill,
 
 
 @both_forms
-def test_a_second_active_one_fences_the_first_and_the_standby_goes_on_waiting(pair, mixer, position, same):
+def test_a_second_active_one_fences_the_first_and_the_standby_goes_on_waiting(pair, mixer, position, same, roles):
     hit, calm = pair
     first = mixer(hit)
     first.leads()
     standby = mixer(hit, "--standby")
     standby.waits()
+    # If the first left the group before the second is a member, it would be the standby's turn.
+    first.signal(signal.SIGSTOP)
+    began = time.monotonic()
     second = mixer(hit)
+    second.leads()
+    wait_until(lambda: roles(hit).count(False) == 2 or time.monotonic() - began > SESSION_SECONDS, "the group knowing the second")
+    first.signal(signal.SIGCONT)
     first.ends(3)
     before = position(hit)
     wait_until(lambda: position(hit) > before + 20, "steps of the second")

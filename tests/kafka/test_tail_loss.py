@@ -42,7 +42,7 @@ class Mix:
         return self.riffle("repair", "-c", self.config, *words).stdout
 
     def check_repaired(self):
-        """What the last repair wrote may not be seen yet on a busy broker, and then this one takes it for a mixer's."""
+        """On a busy broker the end of the last repair's transaction may come late. This repair then takes it for a mixer's."""
         def looked():
             done.append(self.riffle("repair", "-c", self.config, check=False))
             return "a mixer is publishing" not in done[-1].stderr

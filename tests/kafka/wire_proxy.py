@@ -175,7 +175,7 @@ class Proxy:
                 pass  # it has ended meanwhile
 
     def leave(self):
-        """As if the broker had died: all connections break, and new ones are refused. The port stays this proxy's."""
+        """Acts as if the broker had died. All connections break, and new ones are refused. The proxy keeps its port."""
         self.away = True
         self.listener.shutdown(socket.SHUT_RDWR)
         self.disconnect()
