@@ -22,8 +22,8 @@ BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 # Files that take longest, the longest first: several workers (scripts/test) then end at about the same time.
 LONGEST = ["access", "tokenizer_json", "import", "weights", "tail_loss", "replay", "tokenizer", "inspect", "produce",
            "rack", "held_follower", "coordinator_leaves", "lagging", "read", "administrators", "append", "follow", "packing",
-           "serve", "changed_keys", "mix", "scarcity", "riffle_source", "topics", "chaos", "batch", "metrics", "broker", "bad_records", "reader",
-           "conformance", "export", "status", "doubt", "runs", "reader_broker"]
+           "serve", "changed_keys", "mix", "scarcity", "riffle_source", "topics", "chaos", "batch", "metrics", "broker",
+           "bad_records", "reader", "conformance", "export", "status", "doubt", "runs", "reader_broker"]
 
 # Session fixtures that start brokers. All tests that use one of them go to the same worker, so that it is started once.
 BROKERS = {"struck", "single_broker", "broker_pair", "lagging_brokers"}
@@ -73,8 +73,8 @@ def check_covered(item, covered):
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items):
-    """Tests that share a broker of their own run one after the other, and so do those of a file that share a mix or a vocabulary;
-    all others go to any worker."""
+    """Tests that share a broker of their own run one after the other. So do tests of a file that share a mix or a vocabulary. All
+    others go to any worker."""
     rank = {f"test_{name}.py": n for n, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
     for item in items:

@@ -39,7 +39,8 @@ def command_of_kafka(version, name):
 
 
 def set_topic(broker, topic, setting):
-    """Sets "name=value" of a topic by an IncrementalAlterConfigs request (44) in version 0. Kafka's own command would cost two seconds."""
+    """Sets "name=value" of a topic by an IncrementalAlterConfigs request (44) in version 0. Kafka's own command would need two seconds
+    of a processor."""
     def text(value):
         return struct.pack(">h", len(value)) + value.encode()
     name, _, value = setting.partition("=")

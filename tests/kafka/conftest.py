@@ -133,7 +133,8 @@ def struck(request, build, tools, package, vocab, tmp_path_factory):
 
 
 def drop_topics(tools, broker, unique):
-    subprocess.run([tools / "topic", "drop", unique], env={**os.environ, "RIFFLE_BOOTSTRAP": broker.bootstrap}, check=True, timeout=60)
+    subprocess.run([tools / "topic", "drop", unique], env={**os.environ, "RIFFLE_BOOTSTRAP": broker.bootstrap}, timeout=60,
+                   check=True)
 
 
 @pytest.fixture(scope="session")

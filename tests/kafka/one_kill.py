@@ -60,6 +60,8 @@ class Scene:
 
 
 class KilledScene(Scene):
+    """On the broker that is killed."""
+
     def __init__(self, broker, folder, tools, package, vocab):
         self.broker, self.folder, self.package, self.vocab = broker, folder, package, vocab
         self.unique, self.write_config, riffle = "t" + secrets.token_hex(5), configs_in(folder), Riffle()

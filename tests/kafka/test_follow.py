@@ -700,7 +700,8 @@ def test_a_second_producer_that_follows_waits_and_takes_over_when_the_first_is_k
 
 
 def test_lines_go_out_within_a_second_of_being_written(live, encoding):
-    """Two of six times are enough, because a busy machine may need longer. If no event told of the lines, each would take five seconds."""
+    """Two of six times are enough, because a busy machine may need longer. If no event told of the lines, each would take five
+    seconds."""
     w = live.writer
     w.append("m.jsonl", 30)
     process = live.create().start("--follow")
