@@ -21,9 +21,12 @@ BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 
 # Files that take longest, the longest first: several workers (scripts/test) then end at about the same time.
 LONGEST = ["access", "tokenizer_json", "import", "weights", "tail_loss", "replay", "tokenizer", "inspect", "produce",
-           "read", "administrators", "append", "follow", "packing", "serve", "changed_keys", "mix", "scarcity",
-           "riffle_source", "topics", "chaos", "batch", "metrics", "broker", "bad_records", "reader",
-           "conformance", "export", "status", "doubt", "runs", "reader_broker"]
+           "rack", "held_follower", "coordinator_leaves", "lagging", "read", "administrators", "append", "follow", "packing",
+           "serve", "changed_keys", "mix", "scarcity", "riffle_source", "topics", "chaos", "batch", "metrics", "broker",
+           "bad_records", "reader", "conformance", "export", "status", "doubt", "runs", "reader_broker"]
+
+# Session fixtures that start brokers. All tests that use one of them go to the same worker, so that it is started once.
+BROKERS = {"struck", "single_broker", "broker_pair", "lagging_brokers"}
 
 # A broker that a test starts ends before the JVM's optimising compiler has returned what it costs.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
@@ -70,14 +73,18 @@ def check_covered(item, covered):
 
 @pytest.hookimpl(tryfirst=True)  # before xdist looks at the groups
 def pytest_collection_modifyitems(items):
-    """Tests of a file that share a broker, a mix or a vocabulary run one after the other; all others go to any worker."""
+    """Tests that share a broker of their own run one after the other. So do tests of a file that share a mix or a vocabulary. All
+    others go to any worker."""
     rank = {f"test_{name}.py": n for n, name in enumerate(LONGEST)}
     items.sort(key=lambda item: rank.get(item.path.name, len(rank)))
     for item in items:
         for mark in item.iter_markers("long"):
             check_covered(item, mark.args[0])
-        fixtures = item._fixtureinfo.name2fixturedefs.values()
-        if any(f.scope in ("module", "class") for defs in fixtures for f in defs):
+        fixtures = item._fixtureinfo.name2fixturedefs
+        broker = BROKERS & fixtures.keys()
+        if broker:
+            item.add_marker(pytest.mark.xdist_group(broker.pop()))
+        elif any(f.scope in ("module", "class") for defs in fixtures.values() for f in defs):
             item.add_marker(pytest.mark.xdist_group(item.path.name))
 
 
@@ -179,16 +186,21 @@ def riffle():
     runner.close()
 
 
-@pytest.fixture
-def write_config(tmp_path):
-    """write_config(text or dict, name="run.yml") -> path; a dict is written as JSON, which is YAML."""
+def configs_in(folder):
+    """Returns what the fixture `write_config` is. For fixtures that live longer than a test."""
 
     def write(content, name="run.yml"):
-        path = tmp_path / name
+        path = folder / name
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1))
         return path
 
     return write
+
+
+@pytest.fixture
+def write_config(tmp_path):
+    """write_config(text or dict, name="run.yml") -> path; a dict is written as JSON, which is YAML."""
+    return configs_in(tmp_path)
 
 
 class Package:

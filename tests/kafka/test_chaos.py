@@ -1,33 +1,23 @@
 """The short form of `make chaos`: a whole riffle on one broker of its own, killed part by part, and all of it compared
 with an undisturbed run."""
 
-import pathlib
 import random
 import signal
-import sys
 import time
 
 import pytest
+from corpus import Corpus
+from pipeline import LANES, Pipeline, produce_sealed
+from report import Row, judge, lanes_of
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
-
-from cluster import running  # noqa: E402
-from corpus import Corpus  # noqa: E402
-from pipeline import LANES, Pipeline, produce_sealed  # noqa: E402
-from report import Row, judge, lanes_of  # noqa: E402
+SHORT = ("-X", "session.timeout.ms=3000")  # until the mixer that stands by takes over
 
 
 @pytest.fixture
-def brokers(build, unique):
-    with running(build / f"kafka-{unique}") as c:
-        yield c
-
-
-@pytest.fixture
-def stormy(brokers, tmp_path, unique):
+def stormy(own_broker, tmp_path, unique):
     corpus = Corpus(tmp_path / "data", 7)
     corpus.write_sealed(400)
-    p = Pipeline(tmp_path, f"{unique}-stormy", corpus, brokers.bootstrap)
+    p = Pipeline(tmp_path, f"{unique}-stormy", corpus, own_broker.bootstrap)
     p.riffle("topics", "-c", p.config, "--create")
     yield p
     p.supervisor.end()
@@ -35,7 +25,7 @@ def stormy(brokers, tmp_path, unique):
 
 def start(p, rng):
     p.start_producer()
-    p.start_mixers()
+    p.start_mixers(2, *SHORT)
     p.start_trainers()
     p.supervisor.chores.append(p.corpus.feed)
     p.supervisor.start()
@@ -44,8 +34,8 @@ def start(p, rng):
     p.wait(lambda: p.slowest() >= 5 and p.active() and p.standby(), "step 5, a mixer and its standby")
 
 
-def calm_lanes(p, brokers, tmp_path, steps):
-    calm = Pipeline(tmp_path, f"{p.name}-calm", p.corpus, brokers.bootstrap, lead=0)
+def calm_lanes(p, bootstrap, tmp_path, steps):
+    calm = Pipeline(tmp_path, f"{p.name}-calm", p.corpus, bootstrap, lead=0)
     calm.riffle("topics", "-c", calm.config, "--create")
     calm.riffle("produce", "-c", calm.config)
     calm.riffle("mix", "-c", calm.config, "--until-step", steps)
@@ -58,7 +48,7 @@ def read_all(p, steps):
 
 
 def test_mixer_producer_trainers_and_broker_are_killed_and_no_step_is_lost_repeated_or_different(
-        brokers, stormy, tmp_path):
+        own_broker, stormy, tmp_path):
     seed = int(time.time())
     print(f"seed {seed}")
     p, rng = stormy, random.Random(seed)
@@ -72,8 +62,8 @@ def test_mixer_producer_trainers_and_broker_are_killed_and_no_step_is_lost_repea
     p.wait(lambda: p.slowest() >= target, "a step of the mixer that stood by")
 
     target = p.beyond()
-    brokers.end(1, signal.SIGKILL)
-    brokers.up()
+    own_broker.end(1, signal.SIGKILL)
+    own_broker.up()
     p.wait(lambda: p.slowest() >= target, "a step after the broker came back")
 
     steps, bad = p.settle()
@@ -85,7 +75,7 @@ def test_mixer_producer_trainers_and_broker_are_killed_and_no_step_is_lost_repea
         assert t.gaps == []
     row = Row("all", 0)
     row.end = steps
-    lost, repeated, _, differing = judge(row, steps, LANES, calm_lanes(p, brokers, tmp_path, steps), read_all(p, steps),
+    lost, repeated, _, differing = judge(row, steps, LANES, calm_lanes(p, own_broker.bootstrap, tmp_path, steps), read_all(p, steps),
                                          p.trainers)
     assert (lost, repeated, differing) == (0, 0, 0)
     assert f"of mix {p.name}" in p.riffle("replay", "-c", p.config, "--steps", f"0..{steps}").stdout

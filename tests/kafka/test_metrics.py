@@ -15,11 +15,10 @@ import pytest
 from prometheus_text import check, fetch, promtool_finds_nothing, url_of, value
 
 from conftest import LENGTH, ROOT, wait_until
-from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
 from test_produce import LENGTH as SEQUENCE
 from test_produce import corpus, lines  # noqa: F401
 from test_replay import topic  # noqa: F401
-from wire_proxy import END_TRANSACTION, OFFSET_FETCH, PRODUCE, Fate, Proxy
+from wire_proxy import END_TRANSACTION, OFFSET_FETCH, PRODUCE, Fate, Proxy, pass_all
 
 FAST = ("-X", "statistics.interval.ms=200")
 # What a listener of this machine alone takes as its name.
@@ -40,6 +39,14 @@ def start(riffle, tmp_path):
         process.log = log
         return process, url_of(log)
     return run
+
+
+@pytest.fixture
+def proxy(bootstrap):
+    """Passes all on, until it leaves."""
+    made = Proxy(bootstrap, pass_all)
+    yield made
+    made.close()
 
 
 def ask(url, path="/metrics", method="GET", body=None, **headers):
@@ -93,37 +100,27 @@ def test_a_mixer_counts_what_it_publishes_and_for_whom_it_waits(start, fill, con
     assert all(json.loads(line)["time"] for line in mixer.log.read_text().splitlines())
 
 
-class TestABrokerThatDies:
-    """On a broker of its own."""
+def test_a_mixer_answers_while_its_broker_is_away_and_counts_that_it_attached_again(start, fill, configure, proxy):
+    fill("a")
+    config = configure({"a": 1})
+    mix = json.loads(config.read_text())["mix"]["name"]
+    mixer, url = start("mix", "-c", config, *FAST, "-X", "transaction.timeout.ms=6000", env={"RIFFLE_BOOTSTRAP": proxy.address})
 
-    @pytest.fixture
-    def bootstrap(self, cluster):  # noqa: F811
-        return cluster("up").stdout.strip()
-
-    def test_a_mixer_answers_while_its_broker_is_away_and_counts_that_it_attached_again(
-            self, start, fill, configure, cluster, bootstrap):  # noqa: F811
-        fill("a")
-        config = configure({"a": 1})
-        mix = json.loads(config.read_text())["mix"]["name"]
-        mixer, url = start("mix", "-c", config, *FAST)
-
-        def now(name):
-            return value(check(fetch(url), "mix"), name, mix=mix)
-        wait_until(lambda: (now("riffle_mixer_steps_total") or 0) > 0, "the first step")
-        pid = cluster.pid()
-        os.kill(pid, signal.SIGKILL)
-        wait_gone(pid)
-        wait_until(lambda: now("riffle_mixer_attached") == 0, "a mixer that attaches again", seconds=180)
-        before = check(fetch(url), "mix")
-        assert value(before, "riffle_mixer_recoveries_total", mix=mix) >= 1
-        assert value(before, "riffle_mixer_transactions_in_doubt_total", mix=mix) + \
-            value(before, "riffle_mixer_transactions_aborted_total", mix=mix) <= 1
-        assert "riffle_mixer_next_step" not in before
-        cluster("up")
-        steps = value(before, "riffle_mixer_steps_total", mix=mix)
-        wait_until(lambda: now("riffle_mixer_attached") == 1 and now("riffle_mixer_steps_total") > steps, "steps", seconds=90)
-        mixer.send_signal(signal.SIGTERM)
-        assert mixer.wait(timeout=60) == 0
+    def now(name):
+        return value(check(fetch(url), "mix"), name, mix=mix)
+    wait_until(lambda: (now("riffle_mixer_steps_total") or 0) > 0, "the first step")
+    proxy.leave()
+    wait_until(lambda: now("riffle_mixer_attached") == 0, "a mixer that attaches again", seconds=180)
+    before = check(fetch(url), "mix")
+    assert value(before, "riffle_mixer_recoveries_total", mix=mix) >= 1
+    assert value(before, "riffle_mixer_transactions_in_doubt_total", mix=mix) + \
+        value(before, "riffle_mixer_transactions_aborted_total", mix=mix) <= 1
+    assert "riffle_mixer_next_step" not in before
+    proxy.come_back()
+    steps = value(before, "riffle_mixer_steps_total", mix=mix)
+    wait_until(lambda: now("riffle_mixer_attached") == 1 and now("riffle_mixer_steps_total") > steps, "steps", seconds=90)
+    mixer.send_signal(signal.SIGTERM)
+    assert mixer.wait(timeout=60) == 0
 
 
 def test_a_mixer_counts_how_long_a_domain_was_dry_and_what_is_owed(start, fill, configure):

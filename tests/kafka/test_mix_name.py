@@ -1,27 +1,15 @@
 """Which mix is meant: by --mix, by the configuration, and, where neither says it, by the topics of the broker."""
 
 import json
-import os
 import pathlib
-import sys
 
 import pytest
 
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
-
-from cluster import running  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def broker(build):
-    """One of these tests' own, which has no other mix."""
-    with running(build / f"kafka-name-{os.getpid()}") as c:
-        yield c
-
 
 @pytest.fixture
-def bootstrap(broker):
-    return broker.bootstrap
+def bootstrap(own_broker):
+    """Of a broker that has no other mix."""
+    return own_broker.bootstrap
 
 
 def test_the_only_mix_of_a_broker_needs_no_name_and_several_are_listed(riffle, fill, configure, bootstrap, unique, write_config):

@@ -1,63 +1,57 @@
-"""A reader and its broker: one that is killed and comes back; how much is fetched ahead of a reader.
-
-The broker that is killed is the test's own; the run's shared one is left alone.
-"""
+"""A reader and its broker: one that is killed and comes back; how much is fetched ahead of a reader."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
 
 import numpy as np
 import pytest
+from one_kill import one_kill
 from rank import lines_of
 
-from test_broker import cluster, wait_gone  # noqa: F401 (a fixture)
-
-LANES, STEPS, LENGTH = 8, 600, 2048  # 39 MB of tokens, of which a reader may have 8 MiB and two steps ahead
+LANES, LENGTH = 8, 2048
+STEPS, FEW = 600, 250  # 39 and 16 MB of tokens, of which a reader may have 8 MiB and two steps ahead
 AHEAD = {"ahead_bytes": 1}
 
 
-def fill(tools, bootstrap, mix):
+def fill(tools, bootstrap, mix, steps=STEPS, lanes=LANES, length=LENGTH):
     """Fills a batch topic; the lines of its steps."""
-    words = ["--mix", mix, "--lanes", LANES, "--steps", STEPS, "--length", LENGTH, "--steps-per-transaction", 20]
+    words = ["--mix", mix, "--lanes", lanes, "--steps", steps, "--length", length, "--steps-per-transaction", 20]
     done = subprocess.run([tools / "fill_batches", *map(str, words), "--end", "--print"],
                           env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
-def test_a_reader_outlives_its_broker_and_goes_on_where_it_stood(cluster, tools, unique, package):  # noqa: F811
-    bootstrap = cluster("up").stdout.strip()
-    expected = fill(tools, bootstrap, unique)
-    with package.riffle.Reader(unique, bootstrap, step=0, timeout=120, **AHEAD) as reader:
+@one_kill()
+def test_a_reader_outlives_its_broker_and_goes_on_where_it_stood(s):
+    mix, errors = f"{s.unique}-read", s.package.riffle
+    expected = fill(s.tools, s.bootstrap, mix, FEW)
+    with errors.Reader(mix, s.bootstrap, step=0, timeout=120, **AHEAD) as reader:
         seen = [line for _ in range(20) for line in lines_of(next(reader))]
-        pid = cluster.pid()
-        os.kill(pid, signal.SIGKILL)
-        wait_gone(pid)
-        with pytest.raises(package.riffle.StepTimeout) as said:
+        yield
+        with pytest.raises(errors.StepTimeout) as said:
             while True:  # what was fetched is given, then the wait says why
                 seen += lines_of(reader.next(timeout=5))
         stood = reader.position
-        assert stood == len(seen) // LANES < STEPS
-        assert str(said.value).startswith(f"step {stood} of mix {unique} does not come: the broker does not answer: ")
-        with pytest.raises((package.riffle.StepTimeout, package.riffle.BrokerError)):
+        assert stood == len(seen) // LANES < FEW
+        assert str(said.value).startswith(f"step {stood} of mix {mix} does not come: the broker does not answer: ")
+        with pytest.raises((errors.StepTimeout, errors.BrokerError)):
             reader.commit(timeout=0.5)
-        assert cluster("up").stdout.strip() == bootstrap
+        yield
         seen += [line for step in reader for line in lines_of(step)]
         assert seen == expected
         try:
             reader.commit()
-        except package.riffle.BrokerError as why:  # of the earlier one, which says so
+        except errors.BrokerError as why:  # of the earlier one, which says so
             assert str(why).startswith(f"committing step {stood}: ")
             reader.commit()
-        assert reader.committed == STEPS
+        assert reader.committed == FEW
 
 
-@pytest.mark.alone
 def test_a_reader_that_is_faster_than_what_is_fetched_ahead_does_not_wait_for_the_second(tools, bootstrap, unique, package):
-    fill(tools, bootstrap, unique)
+    fill(tools, bootstrap, unique, lanes=1, length=LANES * LENGTH)
     with package.riffle.Reader(unique, bootstrap, step=0, dtype=np.uint16, timeout=60, **AHEAD) as reader:
         next(reader)
         waits = []
@@ -66,8 +60,8 @@ def test_a_reader_that_is_faster_than_what_is_fetched_ahead_does_not_wait_for_th
             next(reader)
             waits.append(time.monotonic() - began)
         assert reader.next(5) is None
-    # 8 MiB ahead of 39 MB: four such waits, were librdkafka's threads not woken.
-    assert sum(w > 0.6 for w in waits) <= 1, sorted(waits)[-5:]
+    # 8 MiB ahead of 39 MB of one lane: ten to thirty such waits, were librdkafka's threads not woken. A busy machine makes one or two.
+    assert sum(w > 0.6 for w in waits) <= 4, sorted(waits)[-8:]
 
 
 def test_what_is_fetched_ahead_is_bounded_by_ahead_bytes(tools, bootstrap, unique, package):

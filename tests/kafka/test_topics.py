@@ -2,19 +2,13 @@
 
 import os
 import pty
-import pathlib
 import re
 import subprocess
-import sys
 import time
 
 import pytest
 
 from conftest import wait_until
-
-sys.path.append(str(pathlib.Path(__file__).parents[1] / "chaos"))
-
-from cluster import running  # noqa: E402
 
 
 @pytest.fixture
@@ -154,23 +148,17 @@ def test_a_single_replica_that_is_not_flushed_is_warned_of(riffle, config, uniqu
     assert "TOPICS-UNCLEAN" not in done.stderr and "TOPICS-MIN-INSYNC" not in done.stderr
 
 
-@pytest.fixture
-def three_brokers(build, unique):
-    with running(build / f"kafka-{unique}", brokers=3) as c:
-        yield c
-
-
-def test_settings_under_which_three_replicas_lose_records_are_warned_of(riffle, config, unique, three_brokers):
+def test_settings_under_which_three_replicas_lose_records_are_warned_of(riffle, config, unique, lagging_brokers):
     def change(c):
         c.pop("mix")
         c["topics"] = {"replication": 3, "min_insync_replicas": 1}
-        c["kafka"]["bootstrap.servers"] = three_brokers.bootstrap
+        c["kafka"]["bootstrap.servers"] = lagging_brokers.bootstrap
     path = config(change)
     made = riffle("topics", "-c", path, "--create").stderr
     assert "TOPICS-MIN-INSYNC 6 topics, the first: " in made and "topics.min_insync_replicas: 2" in made
     assert "TOPICS-UNCLEAN" not in made and "TOPICS-FLUSH" not in made
-    three_brokers.configure(f"{unique}c.web", "unclean.leader.election.enable=true")
-    three_brokers.configure(f"{unique}c.web", "min.insync.replicas=2")
+    lagging_brokers.configure(f"{unique}c.web", "unclean.leader.election.enable=true")
+    lagging_brokers.configure(f"{unique}c.web", "min.insync.replicas=2")
     said = lambda: riffle("topics", "-c", path, check=False).stderr
     wait_until(lambda: f"TOPICS-UNCLEAN 1 topic, the first: {unique}c.web: " in said(), "the brokers' new setting")
     wait_until(lambda: "TOPICS-MIN-INSYNC 5 topics" in said(), "the other one")
@@ -259,7 +247,6 @@ def test_delete_and_create_recreates_them(riffle, config, unique, tools, bootstr
     assert broker("watermarks", f"{unique}m.ledger", 1) == "0 0\n"
 
 
-@pytest.mark.alone
 def test_no_broker_is_one_sentence_and_exit_1_within_ten_seconds(riffle, config):
     def change(c):
         c["kafka"]["bootstrap.servers"] = "127.0.0.1:1"

@@ -75,15 +75,19 @@ class Proxy:
         self.host, port = broker.split(":")
         self.port = int(port)
         self.decide = decide
-        self.held, self.clients = [], set()
+        self.held, self.clients, self.away = [], set(), False
         self.answered_bytes = 0  # that the broker has sent
         self.request = b""  # that decide() is asked about
         self.lock = threading.Lock()
-        self.listener = socket.create_server((self.host, 0))
-        own = self.listener.getsockname()[1]
+        with socket.create_server((self.host, 0)) as free:
+            own = free.getsockname()[1]
+        self.listener = socket.create_server((self.host, own))  # bound to a number, it keeps its port through leave()
         self.address = f"{self.host}:{own}"
         name = self.host.encode()
         self.names = {name + struct.pack(">i", self.port): name + struct.pack(">i", own)}
+        self.begin()
+
+    def begin(self):
         threading.Thread(target=self.accept, daemon=True).start()
 
     def accept(self):
@@ -101,6 +105,8 @@ class Proxy:
         except OSError:  # it is down
             return client.close()
         self.clients.add(client)
+        if self.away:  # since it was accepted
+            client.shutdown(socket.SHUT_RDWR)
         fates = {}  # of requests, and their versions, by correlation id
         back = threading.Thread(target=self.answer, args=(broker, client, fates), daemon=True)
         back.start()
@@ -168,13 +174,28 @@ class Proxy:
             except OSError:
                 pass  # it has ended meanwhile
 
+    def leave(self):
+        """Acts as if the broker had died. All connections break, and new ones are refused. The proxy keeps its port."""
+        self.away = True
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.disconnect()
+
+    def come_back(self):
+        self.away = False
+        self.listener.listen()
+        self.begin()
+
     def close(self):
         self.listener.close()
 
 
+def pass_all(api_key):
+    return Fate.PASS
+
+
 def proxies_of(bootstrap):
     """A proxy before each broker, which passes all on; an address in any answer is that of a proxy."""
-    made = [Proxy(address, lambda api_key: Fate.PASS) for address in bootstrap.split(",")]
+    made = [Proxy(address, pass_all) for address in bootstrap.split(",")]
     names = {theirs: ours for proxy in made for theirs, ours in proxy.names.items()}
     for proxy in made:
         proxy.names = names

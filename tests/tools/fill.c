@@ -222,10 +222,12 @@ prepare_topic(struct fill *fill, const char *name)
 	char why[TOPIC_MAX_BYTES + 128];
 	int partitions = 0;
 	int64_t low, high;
+	bool made;
 	struct failure f;
 
 	must(kafka_partitions(fill->rk, name, &partitions, TIMEOUT_MS, &f), &f);
-	if (partitions == 0) {
+	made = partitions == 0;
+	if (made) {
 		int64_t deadline = clock_ms() + TIMEOUT_MS;
 
 		create_topic(fill, name);
@@ -238,7 +240,8 @@ prepare_topic(struct fill *fill, const char *name)
 		    (unsigned)fill->a.partitions);
 		end_with(why);
 	}
-	for (int32_t k = 0; k < partitions; k++) {
+	/* One of several brokers may not have heard of a new topic yet, and it is empty. */
+	for (int32_t k = 0; !made && k < partitions; k++) {
 		must(kafka_watermarks(fill->rk, name, k, &low, &high, TIMEOUT_MS, &f), &f);
 		if (high != 0) {
 			snprintf(why, sizeof(why), "topic %s holds records: delete it first", name);
