@@ -33,7 +33,8 @@ def command_of_kafka(version, name):
         with zipfile.ZipFile(jars[1] / f"kafka-tools-{version}.jar") as jar:
             if f"org/apache/kafka/tools/{name}.class" in jar.namelist():
                 main = f"org.apache.kafka.tools.{name}"
-    return [java, "-XX:TieredStopAtLevel=1", "-cp", ":".join(f"{j}/*" for j in jars), main]
+    archive = [f"-XX:SharedArchiveFile={file}" for file in jars[0].glob("classes-*.jsa")]  # of scripts/kafka, which makes at most one
+    return [java, "-XX:TieredStopAtLevel=1", *archive, "-Xlog:cds*=off", "-cp", ":".join(f"{j}/*" for j in jars), main]
 
 
 def lagging(ms):
@@ -126,12 +127,12 @@ class Cluster:
         self.mounted = at
         return at
 
-    def configure(self, topic, setting):
+    def configure(self, topic, *settings):
         words = command_of_kafka(self.home().name.rpartition("-")[0], "ConfigCommand")
         done = subprocess.run([*words, "--bootstrap-server", self.bootstrap, "--entity-type", "topics", "--entity-name", topic,
-                               "--alter", "--add-config", setting], capture_output=True, text=True, timeout=60)
+                               "--alter", "--add-config", ",".join(settings)], capture_output=True, text=True, timeout=60)
         if done.returncode != 0:
-            raise RuntimeError(f"topic {topic}: setting {setting}: {done.stderr.strip()} {done.stdout.strip()}")
+            raise RuntimeError(f"topic {topic}: setting {', '.join(settings)}: {done.stderr.strip()} {done.stdout.strip()}")
 
     # ---- who does what ----
 

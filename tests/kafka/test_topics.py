@@ -169,8 +169,7 @@ def test_settings_under_which_three_replicas_lose_records_are_warned_of(riffle, 
     made = riffle("topics", "-c", path, "--create").stderr
     assert "TOPICS-MIN-INSYNC 6 topics, the first: " in made and "topics.min_insync_replicas: 2" in made
     assert "TOPICS-UNCLEAN" not in made and "TOPICS-FLUSH" not in made
-    three_brokers.configure(f"{unique}c.web", "unclean.leader.election.enable=true")
-    three_brokers.configure(f"{unique}c.web", "min.insync.replicas=2")
+    three_brokers.configure(f"{unique}c.web", "unclean.leader.election.enable=true", "min.insync.replicas=2")
     said = lambda: riffle("topics", "-c", path, check=False).stderr
     wait_until(lambda: f"TOPICS-UNCLEAN 1 topic, the first: {unique}c.web: " in said(), "the brokers' new setting")
     wait_until(lambda: "TOPICS-MIN-INSYNC 5 topics" in said(), "the other one")
