@@ -82,8 +82,7 @@ def documents(seed, n):
 
 
 class World:
-    """One corpus and one mix on the broker, made by admin. Each user has a configuration, which says PLAIN: whose password it is
-    costs a client of SCRAM 30 ms for each connection, and rights are the same. That of scram-admin says what the broker's file says."""
+    """One corpus and one mix on the broker, made by admin; as(user) is a configuration of that user."""
 
     def __init__(self, broker, folder, vocab, tools):
         self.broker, self.folder, self.tools = broker, folder, tools
@@ -92,15 +91,14 @@ class World:
         self.whole = True  # the mix of repair()
         for domain in ("code", "web"):
             (folder / f"{domain}.jsonl").write_text(documents(domain, 60))
-        for user in ("scram-admin", "admin", "worker"):
-            properties = broker.properties(user.removeprefix("scram-"))
+        for user in ("admin", "worker"):
             config = {
                 "corpus": "acc", "sequence_length": 64, "split": "1,1,0",
                 "tokenizer": {"file": str(vocab / "r50k_base.tiktoken"), "pattern": "gpt2", "eos": "<|endoftext|>"},
                 "domains": {d: {"train": [f"{d}.jsonl"]} for d in ("code", "web")},
                 "mix": {"name": "accmix", "seed": 1, "global_batch": 8, "lanes": 4, "max_lead_steps": 0, "runs": ["trainers", "fresh"],
                         "weights": {"code": 0.5, "web": 0.5}},
-                "kafka": properties if user == "scram-admin" else {**properties, "sasl.mechanism": "PLAIN"},
+                "kafka": broker.properties(user),
             }
             (folder / f"{user}.yml").write_text(json.dumps(config))
             # Another corpus and mix, for topics that come and go.
@@ -123,15 +121,15 @@ class World:
 @pytest.fixture(scope="module")
 def world(broker, tmp_path_factory, vocab, tools):
     w = World(broker, tmp_path_factory.mktemp("access"), vocab, tools)
-    w.run("scram-admin", "topics", "--create")
-    w.run("scram-admin", "produce")
-    w.run("scram-admin", "mix", "--until-step", 8)
+    w.run("admin", "topics", "--create")
+    w.run("admin", "produce")
+    w.run("admin", "mix", "--until-step", 8)
     w.run("lossy-admin", "topics", "--create")
     w.run("derived-admin", "topics", "--create")
     w.run("derived-admin", "mix", "--until-step", 8)
     for step in (2, 3):
         w.run("lossy-admin", "mix", "--until-step", step)
-    assert report(w, "scram-admin").returncode == 0
+    assert report(w, "admin").returncode == 0
     yield w
     w.riffle.close()
 
@@ -161,7 +159,7 @@ with riffle.Reader(sys.argv[1], run="fresh", step=0, properties=options) as read
 
 def report(world, user, mix="accmix"):
     return subprocess.run([sys.executable, "-c", REPORT, mix], env=Package.env, capture_output=True, text=True, timeout=60,
-                          input=json.dumps(json.loads((world.folder / f"{user}.yml").read_text())["kafka"]))
+                          input=json.dumps(world.broker.properties(user)))
 
 
 def read(world, user, prefix="", mix="accmix"):
@@ -416,7 +414,7 @@ SECRET = "s3cr3t-of-nobody"
 
 
 def with_password(world, password):
-    config = json.loads((world.folder / "scram-admin.yml").read_text())
+    config = json.loads((world.folder / "admin.yml").read_text())
     config["kafka"]["sasl.password"] = password
     (world.folder / "password.yml").write_text(json.dumps(config))
     return "password"
@@ -458,14 +456,14 @@ def test_a_secret_on_the_command_line_is_refused(world, name):
 
 def test_no_output_and_no_command_line_shows_a_secret(world):
     password = world.broker.properties("admin")["sasl.password"]
-    process = world.riffle.popen("mix", "-c", world.folder / "scram-admin.yml", "-v", "-X", "debug=all", "--until-step", 60)
+    process = world.riffle.popen("mix", "-c", world.folder / "admin.yml", "-v", "-X", "debug=all", "--until-step", 60)
     assert password not in pathlib.Path(f"/proc/{process.pid}/cmdline").read_text()
     said = "".join(process.communicate(timeout=60))
     assert process.returncode == 0 and "SASL" in said.upper()
     assert password not in said
     world.step = max(world.step, 52)
-    for done in (world.run("scram-admin", "config", "--check"), world.run("scram-admin", "status", "--json"),
-                 world.run("scram-admin", "topics"), world.run("scram-admin", "replay", "--steps", "50..52")):
+    for done in (world.run("admin", "config", "--check"), world.run("admin", "status", "--json"),
+                 world.run("admin", "topics"), world.run("admin", "replay", "--steps", "50..52")):
         assert password not in done.stdout + done.stderr
     dump = subprocess.run(["kcat", "-F", world.broker.users / "kcat.properties", "-C", "-t", "accmix.ledger", "-e", "-q"],
                           capture_output=True, timeout=60, check=True)
