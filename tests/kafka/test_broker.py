@@ -79,6 +79,14 @@ def test_a_broker_lives_crashes_comes_back_and_ends(cluster, tools):
     assert cluster("status").stdout.strip() == address
     assert cluster("up").stdout.strip() == address, "up is idempotent"
     assert cluster.pid() == first, "up is idempotent"
+    folder = cluster.pid_file().parent
+    jars = ROOT / "build/jars" / f"kafka-{folder.name.removesuffix('-1')}"
+    wait_until(lambda: any(jars.glob("classes-*.jsa")), "the archive that the first broker of these jars leaves to later ones")
+    ours, kept = (dict(line.partition("=")[::2] for line in file.read_text().splitlines() if line[0] != "#")
+                  for file in (folder / "broker1.data/meta.properties", jars / "storage-broker,controller/meta"))
+    formatted = "Formatting" in (folder / "broker1.log").read_text()  # then the kept storage may be this one
+    assert formatted or ours.pop("directory.id") != kept.pop("directory.id")
+    assert ours == kept
 
     subprocess.run([tools / "transactions", "crash.log", "commit:3"], check=True, timeout=60,
                    env={**os.environ, "RIFFLE_BOOTSTRAP": address})
@@ -93,7 +101,8 @@ def test_a_broker_lives_crashes_comes_back_and_ends(cluster, tools):
     assert records(address, "crash.log") == ["0", "1", "2"], "it comes back with its data"
 
     second = cluster.pid()
-    folder = cluster.pid_file().parent
+    archive, = jars.glob("classes-*.jsa")
+    assert str(archive) in pathlib.Path(f"/proc/{second}/maps").read_text(), "it maps the archive"
     assert f"starts it again with them, at {address}" in cluster("stop").stderr
     wait_gone(second)
     assert "is not running" in cluster("status", code=1).stderr

@@ -16,15 +16,31 @@ import pytest
 from conftest import ROOT
 
 
+def pip(command, *words):
+    return [sys.executable, "-m", "pip", *command, "-q", "--disable-pip-version-check", *words]
+
+
 @pytest.fixture(scope="module")
 def wheel(build, tmp_path_factory):
     """The wheel, built as `pip install ./python` does."""
     to = tmp_path_factory.mktemp("wheel")
     env = {**os.environ, "RIFFLE_LIBRARY": str(build / "libriffle.so.0"), "RIFFLE_PROGRAM": str(build / "riffle")}
-    done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", to,
-                           ROOT / "python"], env=env, capture_output=True, text=True)
+    done = subprocess.run(pip(["wheel"], "--no-deps", "-w", to, ROOT / "python"), env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return next(to.glob("*.whl"))
+
+
+@pytest.fixture(scope="module")
+def pip_wheel(tmp_path_factory):
+    """pip_wheel(SOURCE, FOLDER, env) builds a wheel. What pip installs for each build it installs here once."""
+    needed = re.search(r"^requires = \[(.*)\]", (ROOT / "python/pyproject.toml").read_text(), re.M)[1]
+    to = tmp_path_factory.mktemp("setuptools")
+    subprocess.run(pip(["install"], "--target", to, *[word.strip(' "') for word in needed.split(",")]), check=True)
+
+    def run(source, folder, env):
+        return subprocess.run(pip(["wheel"], "--no-deps", "--no-build-isolation", "-w", folder, source),
+                              env={**env, "PYTHONPATH": str(to)}, capture_output=True, text=True)
+    return run
 
 
 def test_the_wheel_holds_program_and_library_and_fits_any_python(wheel, build):
@@ -44,11 +60,10 @@ def test_building_it_leaves_nothing_in_the_source(wheel):
 
 
 @pytest.mark.parametrize("missing", ["PKG_CONFIG_LIBDIR", "PATH"], ids=["headers", "make"])
-def test_without_headers_or_make_it_names_what_to_install(tmp_path, missing):
+def test_without_headers_or_make_it_names_what_to_install(tmp_path, pip_wheel, missing):
     """As pip runs it; pkg-config or the shell finds nothing."""
     env = {key: value for key, value in os.environ.items() if key != "RIFFLE_LIBRARY"}
-    done = subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", tmp_path,
-                           ROOT / "python"], env={**env, missing: str(tmp_path)}, capture_output=True, text=True)
+    done = pip_wheel(ROOT / "python", tmp_path, {**env, missing: str(tmp_path)})
     assert done.returncode != 0
     debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
     debian = debian.replace('"$kafka_package"', "librdkafka-dev")  # the system's, unless another one is bundled
@@ -67,7 +82,7 @@ always:
 """
 
 
-def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(tmp_path):
+def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(tmp_path, pip_wheel):
     """In a small checkout whose make writes the name of the build folder into program and library."""
     checkout, env = tmp_path / "checkout", {key: value for key, value in os.environ.items()
                                             if key not in ("RIFFLE_LIBRARY", "RIFFLE_PROGRAM", "MAKEFLAGS", "MFLAGS", "CFLAGS", "B")}
@@ -79,8 +94,8 @@ def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(tmp_path):
     subprocess.run(["make", "-s", "CFLAGS=-O2"], cwd=checkout, env=env, check=True)
     for flags, folder in (("-O2", "build"), ("-O0", "build/wheel-here")):
         to = tmp_path / flags
-        subprocess.run([sys.executable, "-m", "pip", "wheel", "-q", "--disable-pip-version-check", "--no-deps", "-w", to,
-                        checkout / "python"], env={**env, "CFLAGS": flags}, check=True)
+        done = pip_wheel(checkout / "python", to, {**env, "CFLAGS": flags})
+        assert done.returncode == 0, done.stderr
         inside = zipfile.ZipFile(next(to.glob("*.whl")))
         for name in ("libriffle.so.0", "bin/riffle"):
             assert inside.read(f"riffle/{name}").decode() == folder + "\n"
@@ -88,10 +103,9 @@ def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(tmp_path):
 
 def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
     env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "RIFFLE_LIBRARY")}
-    subprocess.run([sys.executable, "-m", "venv", tmp_path / "venv"], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
     python = tmp_path / "venv/bin/python"
-    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", wheel], check=True,
-                   env=env)
+    subprocess.run(pip(["--python", python, "install"], "--no-deps", wheel), check=True, env=env)
     numpy = pathlib.Path(importlib.import_module("numpy").__file__).parents[1]  # the one thing it needs
     program = f"import sys; sys.path.append({str(numpy)!r})\nimport riffle\nprint(riffle.__file__)\n" \
               "try: riffle.Reader('m', '127.0.0.1:1', open_timeout=0.5)\nexcept riffle.BrokerError as why: print(why)"

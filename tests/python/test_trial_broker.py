@@ -107,6 +107,38 @@ def test_jars_that_changed_after_they_were_fetched_are_fetched_again(trial):
     assert trial.fetches() == 1
 
 
+def test_jars_are_read_again_only_if_one_of_them_has_changed(tmp_path):
+    """Their sums take a third of a second."""
+    jars, counter = tmp_path / "jars", tmp_path / "sha256sum"
+    jars.mkdir()
+    (jars / ".jars").write_text("a:b:1\n")
+    for name in ("one.jar", "two.jar"):
+        (jars / name).write_text(name)
+    made = subprocess.run("sha256sum -- *.jar | sha256sum | cut -d ' ' -f 1", shell=True, cwd=jars, stdout=subprocess.PIPE, text=True)
+    counter.write_text(f"#!/bin/sh\necho >> {tmp_path}/calls\nexec {shutil.which('sha256sum')} \"$@\"\n")
+    counter.chmod(0o755)
+    (tmp_path / "mvn").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "mvn").chmod(0o755)
+
+    def check():
+        """Whether it takes the jars for the right ones, and whether it has read them."""
+        (tmp_path / "calls").write_text("")
+        done = subprocess.run([ROOT / "scripts/maven-jars", "--sha256", made.stdout.strip(), jars, "a:b:1"], capture_output=True,
+                              env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"})
+        return done.returncode == 0, (tmp_path / "calls").read_text() != ""
+
+    assert [check(), check()] == [(True, True), (True, False)]
+    (jars / "two.jar").rename(tmp_path / "two.jar")
+    assert check() == (False, True)
+    (tmp_path / "two.jar").rename(jars / "two.jar")
+    assert [check(), check()] == [(True, True), (True, False)]
+    os.utime(jars / "one.jar")
+    assert [check(), check()] == [(True, True), (True, False)]
+    (jars / "one.jar").write_text("ONE.jar")
+    os.utime(jars / "one.jar", (0, 0))  # also if its times say otherwise
+    assert check() == (False, True)
+
+
 @pytest.mark.parametrize("env, data", [({}, "home/.local/share"), ({"XDG_DATA_HOME": "{}/data"}, "data")])
 def test_it_keeps_its_files_in_the_users_data_folder(trial, tmp_path, env, data):
     trial.put("java", JAVA.format("21"))
