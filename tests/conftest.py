@@ -25,6 +25,11 @@ LONGEST = ["access", "tokenizer_json", "import", "weights", "tail_loss", "replay
            "riffle_source", "topics", "chaos", "batch", "metrics", "broker", "bad_records", "reader",
            "conformance", "export", "status", "doubt", "runs", "reader_broker"]
 
+# Bytecode is written even if the environment forbids it. Otherwise each worker rewrites the assertions of all files again, and
+# each Python that a test starts compiles the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A broker that a test starts ends before the JVM's optimising compiler has returned what it costs.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
