@@ -119,16 +119,37 @@ def bootstrap():
     return up.stdout.strip()
 
 
+DROP_TOGETHER = 8  # so many tests' topics; a program that starts for each would take longer than the deletion
+
+
+@pytest.fixture(scope="session")
+def dropped(tools):
+    """dropped(prefix) deletes topics whose names begin so, soon or at the end."""
+    waiting = []
+
+    def drop():
+        broker = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
+        if waiting and broker and (tools / "topic").exists():
+            subprocess.run([tools / "topic", "drop", *waiting], env={**os.environ, "RIFFLE_BOOTSTRAP": broker}, timeout=120,
+                           check=False)  # what stays is in nobody's way
+        waiting.clear()
+
+    def later(prefix):
+        waiting.append(prefix)
+        if len(waiting) >= DROP_TOGETHER:
+            drop()
+
+    yield later
+    drop()
+
+
 @pytest.fixture
-def unique(tools):
-    """A fresh prefix for names of corpora and mixes. Their topics go with the test: every `riffle topics` asks for all of a
+def unique(dropped):
+    """A fresh prefix for names of corpora and mixes. Their topics go after the test: every `riffle topics` asks for all of a
     broker's topics, and a whole run leaves eleven thousand partitions."""
     prefix = "t" + secrets.token_hex(5)
     yield prefix
-    broker = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
-    if broker and (tools / "topic").exists():
-        subprocess.run([tools / "topic", "drop", prefix], env={**os.environ, "RIFFLE_BOOTSTRAP": broker}, timeout=120,
-                       check=False)  # what stays is in nobody's way
+    dropped(prefix)
 
 
 class Riffle:
