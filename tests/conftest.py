@@ -119,12 +119,12 @@ def bootstrap():
     return up.stdout.strip()
 
 
-DROP_TOGETHER = 8  # so many tests' topics; a program that starts for each would take longer than the deletion
+DROP_TOGETHER = 8  # tests, because starting the program takes longer than the deletion
 
 
 @pytest.fixture(scope="session")
 def dropped(tools):
-    """dropped(prefix) deletes topics whose names begin so, soon or at the end."""
+    """dropped(prefix) deletes the topics whose names begin with it, soon or at the end of the run."""
     waiting = []
 
     def drop():
@@ -145,8 +145,8 @@ def dropped(tools):
 
 @pytest.fixture
 def unique(dropped):
-    """A fresh prefix for names of corpora and mixes. Their topics go after the test: every `riffle topics` asks for all of a
-    broker's topics, and a whole run leaves eleven thousand partitions."""
+    """A fresh prefix for names of corpora and mixes. Their topics are deleted soon after the test: every `riffle topics`
+    asks for all topics of a broker, and a whole run leaves eleven thousand partitions."""
     prefix = "t" + secrets.token_hex(5)
     yield prefix
     dropped(prefix)

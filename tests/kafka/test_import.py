@@ -124,8 +124,8 @@ def test_held_out_files_and_lanes(corpus, encoding):
     assert corpus.read("a.valid", 1)[0] == []
 
 
-POINTS = ["produce.after_publish:1", "produce.after_publish:17", "produce.before_end:1"]  # where a reader of a format resumes
-OTHER_POINTS = ["produce.before_publish:1", "produce.after_publish:60", "produce.after_end:1"]  # which no format sees
+POINTS = ["produce.after_publish:1", "produce.after_publish:17", "produce.before_end:1"]  # at which the reader of a format resumes
+OTHER_POINTS = ["produce.before_publish:1", "produce.after_publish:60", "produce.after_end:1"]  # which are the same for all formats
 
 
 @pytest.mark.parametrize("form, packing", [(f, "concat") for f in FORMS if f != "npy-open"] + [("megatron", "best_fit"),
@@ -218,7 +218,7 @@ def patch_end(path, more):
 
 @pytest.fixture(scope="module")
 def topics(tmp_path_factory, bootstrap, vocab):
-    """A corpus with one domain, of which nothing is ever published."""
+    """A corpus with one domain, in which nothing is ever published."""
     c = Corpus(tmp_path_factory.mktemp("topics"), bootstrap, vocab)
     c.config["domains"] = {"a": {"train": ["t"]}}
     return c.create()

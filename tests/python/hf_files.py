@@ -99,7 +99,7 @@ def merge_of(token, ranks):
     """The two tokens that merge to this one last, by the ranks below its own."""
     none, of = 1 << 30, ranks.get
     parts = [token[i : i + 1] for i in range(len(token))]
-    pairs = [of(token[i : i + 2], none) for i in range(len(token) - 1)]  # the rank of each two neighbors together
+    pairs = [of(token[i : i + 2], none) for i in range(len(token) - 1)]  # the rank of each pair of neighbors
     while len(parts) > 2:
         best = min(pairs)
         assert best < ranks[token], token

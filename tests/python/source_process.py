@@ -1,4 +1,4 @@
-"""Runs riffle-source in a fork of a process that has imported its libraries: a Python of its own takes a second to do that."""
+"""Runs riffle-source in a fork of a process that has imported its libraries: a new Python takes a second to do that."""
 
 import multiprocessing
 import multiprocessing.forkserver
@@ -19,7 +19,7 @@ def start():
 
 
 def program(words, folder, cwd, environment):
-    """What a Python with this script would do, its output in files of the folder."""
+    """Does what a Python with this script does, and writes its output to files in the folder."""
     for fd, name, flags in ((0, os.devnull, os.O_RDONLY), (1, f"{folder}/out", os.O_WRONLY | os.O_CREAT),
                             (2, f"{folder}/err", os.O_WRONLY | os.O_CREAT)):
         os.dup2(os.open(name, flags), fd)
@@ -33,7 +33,7 @@ def program(words, folder, cwd, environment):
 
 
 def run(words, cwd, environment):
-    """The ended process, with its exit code and its output in bytes."""
+    """Returns the exit code and the output, in bytes, of the process."""
     with tempfile.TemporaryDirectory() as folder:
         process = CONTEXT.Process(target=program, args=(words, folder, cwd or os.getcwd(), environment))
         process.start()

@@ -24,7 +24,7 @@ SCRIPT = ROOT / "python/riffle_source.py"
 
 @pytest.fixture(scope="module", autouse=True)
 def forked(tmp_path_factory):
-    """All runs of `source` are forks of one process."""
+    """Starts the process that is forked for the runs of `source`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(SCRIPT.parent)
         for name, value in (("HF_HOME", tmp_path_factory.mktemp("hf")), ("HF_HUB_OFFLINE", 1), ("HF_DATASETS_OFFLINE", 1)):
@@ -34,7 +34,7 @@ def forked(tmp_path_factory):
 
 
 def source(*words, resume=None, check=True, cwd=None, alone=False):
-    """Runs riffle-source; alone: by a Python of its own."""
+    """Runs riffle-source. If `alone`, a new Python runs it."""
     environment = {k: v for k, v in os.environ.items() if k != "RIFFLE_RESUME"}
     if resume is not None:
         environment["RIFFLE_RESUME"] = str(resume)

@@ -35,7 +35,7 @@ PATTERNS = {
 }
 FILES = {"gpt2": "r50k_base", "cl100k": "cl100k_base", "o200k": "o200k_base"}
 FAMILIES = list(PATTERNS)
-STRINGS_OF_FOUR = 60_000  # in `make test`; in `make test-all` all
+STRINGS_OF_FOUR = 60_000  # in `make test`; `make test-all` has all of them
 
 # One of each kind that the patterns tell apart, and their neighbours in kind.
 REPRESENTATIVES = [
@@ -155,14 +155,14 @@ def compare(documents, ours, oracle):
 
 
 def drawing():
-    """Random numbers whose seed a failed test shows."""
+    """Random numbers. pytest shows their seed if the test fails."""
     seed = random.randrange(1 << 32)
     print("seed", seed)
     return random.Random(seed)
 
 
 def representatives(fours):
-    """All strings of up to three representatives, and of those of four as many as `fours` says, drawn, or all for None."""
+    """All strings of up to three representatives, and `fours` random ones of four. None means all of four."""
     strings = ["".join(s) for n in range(1, 4) for s in itertools.product(REPRESENTATIVES, repeat=n)]
     if fours is None:
         return strings + ["".join(s) for s in itertools.product(REPRESENTATIVES, repeat=4)]
@@ -215,7 +215,7 @@ def test_every_scalar_has_the_class_it_has_for_tiktoken(tokenize, family):
     scalars = [chr(s) for s in range(0x110000) if not 0xD800 <= s < 0xE000]
     assert len(scalars) == 1112064
     assigned = [c for c in scalars if c < "\U00032000" or "\U000e0000" <= c < "\U000e0200" or ord(c) % 0x10000 >= 0xFFF0]
-    rest = sorted(set(scalars) - set(assigned))  # of one class: what touches in a run of them is one piece
+    rest = sorted(set(scalars) - set(assigned))  # are of one class, so that a run of them is one piece
     documents = ["".join(f"a{c}A{c}1!!{c}! {c}Aa\n" for c in assigned[at : at + 512]) for at in range(0, len(assigned), 512)]
     documents += ["".join(f"a{''.join(rest[i : i + 16])}\n" for i in range(at, min(at + 4096, len(rest)), 16))
                   for at in range(0, len(rest), 4096)]
@@ -261,7 +261,7 @@ PROGRAMS = {".c": "C", ".h": "C", ".py": "Python", ".pm": "Perl", ".rs": "Rust",
 
 
 def real_text():
-    """Files of this project in C, Python, Bash and Rust, 30 of a kind at most, Python's and Perl's libraries as they are
+    """At most 30 files of each kind of this project in C, Python, Bash and Rust, Python's and Perl's libraries as they are
     installed, system headers, and sentences in ten languages and more."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
     ours = collections.defaultdict(list)

@@ -15,7 +15,7 @@ import tiktoken
 import tokenizers
 from test_tokenizer import LANGUAGES, REPRESENTATIVES, drawing, real_text, representatives
 
-# In `make test`; in `make test-all` 100,000 of the first and all of the others.
+# How many `make test` draws. `make test-all` has 100,000 of the first and all of the others.
 RANDOM_TEXTS = 15_000
 ENTRIES = 20_000
 STRINGS_OF_FOUR = 20_000
@@ -144,7 +144,7 @@ def test_many_more_random_strings_have_the_ids_of_tokenizers_and_tiktoken(pair, 
 
 
 def compare_entries(pair, known, family, count):
-    """Of `count` drawn entries, or of all."""
+    """Compares `count` random entries. None means all of them."""
     path, ranks = known(family)
     rng = drawing()
     tokens = rng.sample(list(ranks), count or len(ranks))
@@ -204,7 +204,7 @@ FAMILIES = ["cl100k", "qwen2", "o200k", "gpt2"]
 
 
 def compare_strings(pair, names, fours):
-    """representatives(), with a vocabulary where each is a token."""
+    """Compares representatives(fours), with a vocabulary in which each is a token."""
     texts = representatives(fours)
     vocab = {hf.ALPHABET[b]: b for b in range(256)}
     for text in texts:
