@@ -28,6 +28,11 @@ LONGEST = ["access", "tokenizer_json", "import", "weights", "tail_loss", "replay
 # Session fixtures that start brokers. All tests that use one of them go to the same worker, so that it is started once.
 BROKERS = {"struck", "single_broker", "broker_pair", "lagging_brokers"}
 
+# Bytecode is written even if the environment forbids it. Otherwise each worker rewrites the assertions of all files again, and
+# each Python that a test starts compiles the package again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
 # A broker that a test starts ends before the JVM's optimising compiler has returned what it costs.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1")
 
@@ -121,16 +126,37 @@ def bootstrap():
     return up.stdout.strip()
 
 
+DROP_TOGETHER = 8  # tests, because starting the program takes longer than the deletion
+
+
+@pytest.fixture(scope="session")
+def dropped(tools):
+    """dropped(prefix) deletes the topics whose names begin with it, soon or at the end of the run."""
+    waiting = []
+
+    def drop():
+        broker = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
+        if waiting and broker and (tools / "topic").exists():
+            subprocess.run([tools / "topic", "drop", *waiting], env={**os.environ, "RIFFLE_BOOTSTRAP": broker}, timeout=120,
+                           check=False)  # what stays is in nobody's way
+        waiting.clear()
+
+    def later(prefix):
+        waiting.append(prefix)
+        if len(waiting) >= DROP_TOGETHER:
+            drop()
+
+    yield later
+    drop()
+
+
 @pytest.fixture
-def unique(tools):
-    """A fresh prefix for names of corpora and mixes. Their topics go with the test: every `riffle topics` asks for all of a
-    broker's topics, and a whole run leaves eleven thousand partitions."""
+def unique(dropped):
+    """A fresh prefix for names of corpora and mixes. Their topics are deleted soon after the test: every `riffle topics`
+    asks for all topics of a broker, and a whole run leaves eleven thousand partitions."""
     prefix = "t" + secrets.token_hex(5)
     yield prefix
-    broker = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
-    if broker and (tools / "topic").exists():
-        subprocess.run([tools / "topic", "drop", prefix], env={**os.environ, "RIFFLE_BOOTSTRAP": broker}, timeout=120,
-                       check=False)  # what stays is in nobody's way
+    dropped(prefix)
 
 
 class Riffle:

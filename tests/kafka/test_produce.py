@@ -119,6 +119,7 @@ class Corpus:
     def __init__(self, folder, bootstrap, vocab):
         self.folder, self.bootstrap = folder, bootstrap
         self.name = "t" + secrets.token_hex(5)
+        self.names = [self.name]  # and those of its copies
         self.config = {
             "corpus": self.name,
             "tokenizer": {"file": str(vocab / "r50k_base.tiktoken"), "pattern": "gpt2", "eos": "<|endoftext|>"},
@@ -135,6 +136,7 @@ class Corpus:
         other = object.__new__(Corpus)
         other.__dict__.update(self.__dict__)
         other.name = "t" + secrets.token_hex(5)
+        other.names.append(other.name)
         other.config = {**self.config, "corpus": other.name}
         other.path = self.folder / f"{other.name}.yml"
         return other.create()
@@ -192,10 +194,12 @@ class Corpus:
 
 
 @pytest.fixture
-def corpus(tmp_path, bootstrap, vocab):
+def corpus(tmp_path, bootstrap, vocab, dropped):
     made = Corpus(tmp_path, bootstrap, vocab)
     yield made
     made.riffle.close()
+    for name in made.names:
+        dropped(name)
 
 
 def encoding_of(vocab):

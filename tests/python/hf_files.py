@@ -1,6 +1,7 @@
 """Makes tokenizer.json files for the tests: trained ones, written ones, OpenAI's vocabularies as such."""
 
 import base64
+import functools
 import json
 
 import tokenizers
@@ -77,8 +78,17 @@ def file_of(vocab, merges, pre_tokenizer=None, normalizer=None, added_tokens=(),
     }
 
 
+class Ranks(dict):
+    """token -> rank, of a .tiktoken file."""
+
+    @functools.cached_property
+    def merges(self):
+        """The two parts of each token that has more than one byte, by rank."""
+        return [merge_of(t, self) for t in sorted(self, key=self.get) if len(t) > 1]
+
+
 def read_ranks(path):
-    ranks = {}
+    ranks = Ranks()
     for line in path.read_bytes().splitlines():
         token, rank = line.split()
         ranks[base64.b64decode(token)] = int(rank)
@@ -87,25 +97,29 @@ def read_ranks(path):
 
 def merge_of(token, ranks):
     """The two tokens that merge to this one last, by the ranks below its own."""
-    parts = [bytes([b]) for b in token]
+    none, of = 1 << 30, ranks.get
+    parts = [token[i : i + 1] for i in range(len(token))]
+    pairs = [of(token[i : i + 2], none) for i in range(len(token) - 1)]  # the rank of each pair of neighbors
     while len(parts) > 2:
-        best = min(
-            (ranks.get(parts[i] + parts[i + 1], 1 << 30), i) for i in range(len(parts) - 1)
-        )
-        assert best[0] < ranks[token], token
-        i = best[1]
+        best = min(pairs)
+        assert best < ranks[token], token
+        i = pairs.index(best)
         parts[i : i + 2] = [parts[i] + parts[i + 1]]
+        del pairs[i]
+        if i > 0:
+            pairs[i - 1] = of(parts[i - 1] + parts[i], none)
+        if i < len(pairs):
+            pairs[i] = of(parts[i] + parts[i + 1], none)
     return parts
 
 
 def file_of_ranks(ranks, family, pairs=True, **more):
     """A .tiktoken vocabulary as a byte-level tokenizer.json."""
-    order = sorted(ranks, key=ranks.get)
-    merges = [[show(p) for p in merge_of(t, ranks)] for t in order if len(t) > 1]
+    merges = [[show(left), show(right)] for left, right in ranks.merges]
     if not pairs:
         merges = [" ".join(m) for m in merges]
     more.setdefault("pre_tokenizer", family_splitter(family))
-    return file_of({show(t): ranks[t] for t in order}, merges, **more)
+    return file_of({show(t): ranks[t] for t in sorted(ranks, key=ranks.get)}, merges, **more)
 
 
 def trained(texts, pre_tokenizer=None, normalizer=None, size=700, special=(), alphabet=(), **model):

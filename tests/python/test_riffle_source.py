@@ -10,24 +10,39 @@ import random
 import subprocess
 import sys
 
-import datasets
 import pyarrow
 import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
+import source_process
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 SCRIPT = ROOT / "python/riffle_source.py"
 
 
-def source(*words, resume=None, check=True, cwd=None, **env):
+@pytest.fixture(scope="module", autouse=True)
+def forked(tmp_path_factory):
+    """Starts the process that is forked for the runs of `source`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)
+        for name, value in (("HF_HOME", tmp_path_factory.mktemp("hf")), ("HF_HUB_OFFLINE", 1), ("HF_DATASETS_OFFLINE", 1)):
+            patch.setenv(name, str(value))
+        source_process.start()
+        yield
+
+
+def source(*words, resume=None, check=True, cwd=None, alone=False):
+    """Runs riffle-source. If `alone`, a new Python runs it."""
     environment = {k: v for k, v in os.environ.items() if k != "RIFFLE_RESUME"}
-    environment.update(env, HF_HUB_OFFLINE="1", HF_DATASETS_OFFLINE="1")
     if resume is not None:
         environment["RIFFLE_RESUME"] = str(resume)
-    done = subprocess.run([sys.executable, SCRIPT, *map(str, words)], capture_output=True, env=environment, timeout=120,
-                          cwd=cwd)
+    words = list(map(str, words))
+    if alone:
+        done = subprocess.run([sys.executable, SCRIPT, *words], capture_output=True, env=environment, timeout=120, cwd=cwd)
+    else:
+        done = source_process.run(words, cwd, environment)
     if check:
         assert done.returncode == 0, done.stderr.decode()
     return done
@@ -69,7 +84,7 @@ FORMS = ["x.parquet", "x.arrow", "x.feather", "x.jsonl", "x.jsonl.gz", "x.jsonl.
 def test_rows_come_out_as_they_went_in_from_any_row_on(tmp_path, name):
     rows = documents(40)
     write(tmp_path / name, rows)
-    whole = source(tmp_path / name)
+    whole = source(tmp_path / name, alone=True)
     assert rows_of(whole) == rows
     assert source(f"file://{tmp_path}/{name}").stdout == whole.stdout
     lines = whole.stdout.splitlines(keepends=True)
@@ -221,7 +236,7 @@ def test_a_resume_that_cannot_be(tmp_path, resume, why):
 
 
 def test_help_names_every_option_and_the_requirements():
-    text = source("--help").stdout.decode()
+    text = source("--help", alone=True).stdout.decode()
     for word in ("--columns", "--limit", "--watch", "--dataset", "--name", "--split", "--revision", "--download",
                  "RIFFLE_RESUME", "pyarrow", "gs://", "s3://", "--chat"):
         assert word in text
@@ -234,16 +249,17 @@ def test_a_dataset_of_a_local_folder(tmp_path, download):
         write(tmp_path / "set" / f"train-{i}.parquet", documents(9, i))
     expected = documents(9, 0) + documents(9, 1)
     words = ["--dataset", tmp_path / "set", *download]
-    env = {"HF_HOME": str(tmp_path / "home")}
-    assert rows_of(source(*words, **env)) == expected
-    assert rows_of(source(*words, resume=10, **env)) == expected[10:]
-    assert rows_of(source(*words, "--columns", "text", "--limit", 3, **env)) == [{"text": r["text"]} for r in expected[:3]]
-    bad = source(*words, "--columns", "body", check=False, **env)
+    assert rows_of(source(*words)) == expected
+    assert rows_of(source(*words, resume=10)) == expected[10:]
+    assert rows_of(source(*words, "--columns", "text", "--limit", 3)) == [{"text": r["text"]} for r in expected[:3]]
+    bad = source(*words, "--columns", "body", check=False)
     assert bad.returncode == 1 and b"no column body" in bad.stderr
-    assert source("--dataset", tmp_path / "none", *download, check=False, **env).returncode == 1
+    assert source("--dataset", tmp_path / "none", *download, check=False).returncode == 1
 
 
 def test_a_folder_that_save_to_disk_wrote(tmp_path):
+    import datasets  # takes a second, which the collection of every worker would pay
+
     rows = documents(20)
     one = datasets.Dataset.from_list(rows)
     one.save_to_disk(tmp_path / "one")

@@ -5,6 +5,7 @@ as a token, so that each piece is one id and the ids tell where the pieces end.
 """
 
 import base64
+import collections
 import gzip
 import itertools
 import json
@@ -34,6 +35,7 @@ PATTERNS = {
 }
 FILES = {"gpt2": "r50k_base", "cl100k": "cl100k_base", "o200k": "o200k_base"}
 FAMILIES = list(PATTERNS)
+STRINGS_OF_FOUR = 60_000  # in `make test`; `make test-all` has all of them
 
 # One of each kind that the patterns tell apart, and their neighbours in kind.
 REPRESENTATIVES = [
@@ -152,20 +154,44 @@ def compare(documents, ours, oracle):
         assert ids == expected, (text, [oracle.decode([i]) for i in expected])
 
 
+def drawing():
+    """Random numbers. pytest shows their seed if the test fails."""
+    seed = random.randrange(1 << 32)
+    print("seed", seed)
+    return random.Random(seed)
+
+
+def representatives(fours):
+    """All strings of up to three representatives, and `fours` random ones of four. None means all of four."""
+    strings = ["".join(s) for n in range(1, 4) for s in itertools.product(REPRESENTATIVES, repeat=n)]
+    if fours is None:
+        return strings + ["".join(s) for s in itertools.product(REPRESENTATIVES, repeat=4)]
+    rng = drawing()
+    return strings + ["".join(rng.choices(REPRESENTATIVES, k=4)) for _ in range(fours)]
+
+
 @pytest.fixture(scope="module")
 def strings(tokenize):
-    """All strings of up to four representatives, as documents and as tokens."""
-    documents = [
-        "".join(s) for n in range(1, 5) for s in itertools.product(REPRESENTATIVES, repeat=n)
-    ]
-    path, ranks = tokenize.vocabulary([d.encode() for d in documents])
-    return documents, path, ranks
+    """The documents of representatives(), with a vocabulary where each is a token: its path and ranks."""
+    return with_vocabulary(tokenize, STRINGS_OF_FOUR)
+
+
+def with_vocabulary(tokenize, fours):
+    documents = representatives(fours)
+    return documents, *tokenize.vocabulary([d.encode() for d in documents])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_all_strings_of_four_representatives_split_as_tiktoken_splits(tokenize, strings, family):
+def test_strings_of_representatives_split_as_tiktoken_splits(tokenize, strings, family):
     documents, path, ranks = strings
     compare(documents, tokenize.ids(path, family, documents), encoding(family, ranks))
+
+
+@pytest.mark.long("tests/python/test_tokenizer.py::test_strings_of_representatives_split_as_tiktoken_splits")
+def test_all_strings_of_four_representatives_split_as_tiktoken_splits(tokenize):
+    documents, path, ranks = with_vocabulary(tokenize, None)
+    for family in FAMILIES:
+        compare(documents, tokenize.ids(path, family, documents), encoding(family, ranks))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -184,28 +210,28 @@ def test_every_scalar_has_the_class_it_has_for_tiktoken(tokenize, family):
     around = [b"a", b"A", b"1", b"!", b" ", b"\n"]
     tokens = [a + bytes([b]) for a in around for b in range(256)]
     tokens += [bytes([b]) + a for a in around for b in range(256)]
+    tokens += [bytes([a, b]) for a in range(0x80, 0xC0) for b in range(0xF0, 0xF5)]
     path, ranks = tokenize.vocabulary(tokens)
     scalars = [chr(s) for s in range(0x110000) if not 0xD800 <= s < 0xE000]
-    documents = []
-    for at in range(0, len(scalars), 512):
-        some = scalars[at : at + 512]
-        documents.append("".join(f"a{c}A{c}1!!{c}! {c}Aa\n" for c in some))
     assert len(scalars) == 1112064
+    assigned = [c for c in scalars if c < "\U00032000" or "\U000e0000" <= c < "\U000e0200" or ord(c) % 0x10000 >= 0xFFF0]
+    rest = sorted(set(scalars) - set(assigned))  # are of one class, so that a run of them is one piece
+    documents = ["".join(f"a{c}A{c}1!!{c}! {c}Aa\n" for c in assigned[at : at + 512]) for at in range(0, len(assigned), 512)]
+    documents += ["".join(f"a{''.join(rest[i : i + 16])}\n" for i in range(at, min(at + 4096, len(rest)), 16))
+                  for at in range(0, len(rest), 4096)]
     compare(documents, tokenize.ids(path, family, documents), encoding(family, ranks))
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_random_strings_have_the_ids_of_tiktoken(tokenize, known, family):
-    seed = random.randrange(1 << 32)
-    print("seed", seed)
-    rng = random.Random(seed)
+    rng = drawing()
     path, oracle = known(family)
     words = ["the", " of", "don't", "I'LL", "  ", "\n\n", "http://", "ing", "X", "\u00a0", "'S"]
     pool = REPRESENTATIVES * 3 + words * 3 + [c for text in LANGUAGES for c in text]
     pool += [chr(rng.choice([rng.randrange(0x20, 0x2FFF), rng.randrange(0x10000, 0x1FFFF)]))
              for _ in range(300)]
     documents = []
-    for _ in range(100_000):
+    for _ in range(20_000):
         few = rng.choices(pool, k=rng.randrange(2, 9))
         documents.append("".join(rng.choices(few, k=rng.randrange(1, 24))))
     compare(documents, tokenize.ids(path, family, documents), oracle)
@@ -235,19 +261,22 @@ PROGRAMS = {".c": "C", ".h": "C", ".py": "Python", ".pm": "Perl", ".rs": "Rust",
 
 
 def real_text():
-    """This project's files in C, Python, Bash and Rust, Python's and Perl's libraries as they are installed, system
-    headers, and sentences in ten languages and more."""
+    """At most 30 files of each kind of this project in C, Python, Bash and Rust, Python's and Perl's libraries as they are
+    installed, system headers, and sentences in ten languages and more."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
-    paths = [ROOT / name for name in listed.stdout.splitlines()]
-    paths += sorted(pathlib.Path(os.__file__).parent.glob("*.py"))[:60]
-    paths += sorted(pathlib.Path("/usr/include").glob("*.h"))[:60]
-    paths += sorted(pathlib.Path("/usr").glob("lib/*/perl-base/**/*.pm"))[:60]
+    ours = collections.defaultdict(list)
+    for name in listed.stdout.splitlines():
+        ours[pathlib.Path(name).suffix].append(ROOT / name)
+    rng = drawing()
+    paths = [path for same in ours.values() for path in rng.sample(same, min(len(same), 30))]
+    paths += sorted(pathlib.Path(os.__file__).parent.glob("*.py"))[:20]
+    paths += sorted(pathlib.Path("/usr/include").glob("*.h"))[:20]
+    paths += sorted(pathlib.Path("/usr").glob("lib/*/perl-base/**/*.pm"))[:20]
     paths = [path for path in paths if path.is_file()]
     assert len({PROGRAMS[path.suffix] for path in paths if path.suffix in PROGRAMS}) >= 5 and len(LANGUAGES) >= 10
     documents = [path.read_bytes() for path in paths]
     assert len(documents) > 100
-    rng = random.Random(7)
-    for _ in range(400):
+    for _ in range(100):
         documents.append("\n".join(rng.choices(LANGUAGES, k=20)))
     return documents
 
@@ -307,7 +336,7 @@ def test_decoding_says_what_is_wrong(tokenize, known, line, why):
 
 def test_order_does_not_depend_on_threads(tokenize, known, tmp_path):
     path, _ = known("gpt2")
-    documents = [f"{i} " * (i % 700) for i in range(20_000)]
+    documents = [f"{i} " * (i % 700) for i in range(4_000)]  # 20 chunks and more
     lines = b"\n".join(map(line_of, documents))
     (tmp_path / "a.jsonl").write_bytes(lines)
     (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(lines, 1))

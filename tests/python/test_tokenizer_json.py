@@ -13,9 +13,12 @@ import hf_files as hf
 import pytest
 import tiktoken
 import tokenizers
-from test_tokenizer import LANGUAGES, REPRESENTATIVES, real_text
+from test_tokenizer import LANGUAGES, REPRESENTATIVES, drawing, real_text, representatives
 
-RANDOM_TEXTS = 100_000
+# How many `make test` draws. `make test-all` has 100,000 of the first and all of the others.
+RANDOM_TEXTS = 15_000
+ENTRIES = 20_000
+STRINGS_OF_FOUR = 20_000
 FILES = {"gpt2": "r50k_base", "cl100k": "cl100k_base", "o200k": "o200k_base"}
 SCALARS = [chr(s) for s in range(0x110000) if not 0xD800 <= s < 0xE000]
 # Without the planes where nothing is, but their first characters.
@@ -48,7 +51,7 @@ class Pair:
         data = "\n".join(json.dumps({"text": text}) for text in texts).encode() + b"\n"
         lines = self.run(path, *more, data=data).stdout.splitlines()
         assert len(lines) == len(texts)
-        return [json.loads(line)["tokens"] for line in lines]
+        return [one["tokens"] for one in json.loads(b"[" + b",".join(lines) + b"]")]
 
     def decoded(self, path, ids):
         data = "\n".join(json.dumps({"tokens": one}) for one in ids).encode() + b"\n"
@@ -95,10 +98,8 @@ def known(pair, vocab):
     return open_one
 
 
-def random_texts(count, seed=None):
-    seed = random.randrange(1 << 32) if seed is None else seed
-    print("seed", seed)
-    rng = random.Random(seed)
+def random_texts(count):
+    rng = drawing()
     words = ["the", " of", "don't", "I'LL", "  ", "\n\n", "http://", "ing", "X", "\u00a0", "'S",
              "<s>", "</s>", hf.MARK, "12", "e\u0301\u0323", "\u1100\u1161\u11a8", "\u0958", "\u212b"]
     pool = REPRESENTATIVES * 3 + words * 3 + [c for text in LANGUAGES for c in text]
@@ -120,13 +121,9 @@ def real():
 # ---------------------------------------------------------------- OpenAI's vocabularies
 
 
-SPLITS = "tests/python/test_tokenizer_json.py::test_all_strings_of_representatives_split_as_in_tokenizers"
-
-
-@pytest.mark.parametrize("family", [f if f == "cl100k" else pytest.param(f, marks=pytest.mark.long(SPLITS)) for f in FILES])
-def test_random_strings_have_the_ids_of_tokenizers_and_tiktoken(pair, known, family):
+def compare_random(pair, known, family, count):
     path, ranks = known(family)
-    texts = random_texts(RANDOM_TEXTS)
+    texts = random_texts(count)
     _, _, ours = pair.same(path, texts)
     oracle = tiktoken.Encoding(
         family, pat_str=hf.PATTERNS[family], mergeable_ranks=ranks, special_tokens={}
@@ -136,14 +133,35 @@ def test_random_strings_have_the_ids_of_tokenizers_and_tiktoken(pair, known, fam
 
 
 @pytest.mark.parametrize("family", FILES)
-def test_entries_of_the_vocabulary_and_real_text(pair, known, family):
+def test_random_strings_have_the_ids_of_tokenizers_and_tiktoken(pair, known, family):
+    compare_random(pair, known, family, RANDOM_TEXTS)
+
+
+@pytest.mark.long("tests/python/test_tokenizer_json.py::test_random_strings_have_the_ids_of_tokenizers_and_tiktoken")
+def test_many_more_random_strings_have_the_ids_of_tokenizers_and_tiktoken(pair, known):
+    for family in FILES:
+        compare_random(pair, known, family, 100_000)
+
+
+def compare_entries(pair, known, family, count):
+    """Compares `count` random entries. None means all of them."""
     path, ranks = known(family)
-    rng = random.Random(5)
-    tokens = list(ranks)
+    rng = drawing()
+    tokens = rng.sample(list(ranks), count or len(ranks))
     texts = [t.decode("utf-8", "replace") for t in tokens]
     texts += [b"".join(rng.choices(tokens, k=9)).decode("utf-8", "replace") for _ in range(2_000)]
-    texts += real()
-    pair.same(path, texts)
+    pair.same(path, texts + real())
+
+
+@pytest.mark.parametrize("family", FILES)
+def test_entries_of_the_vocabulary_and_real_text(pair, known, family):
+    compare_entries(pair, known, family, ENTRIES)
+
+
+@pytest.mark.long("tests/python/test_tokenizer_json.py::test_entries_of_the_vocabulary_and_real_text")
+def test_every_entry_of_the_vocabularies_and_real_text(pair, known):
+    for family in FILES:
+        compare_entries(pair, known, family, None)
 
 
 def test_qwen2_is_cl100k_with_single_digits_and_nfc(pair, known):
@@ -182,26 +200,30 @@ SPLITS = {
 }
 
 
-@pytest.fixture(scope="module")
-def every_string():
-    """All strings of up to four representatives, and a vocabulary where each is a token."""
-    texts = ["".join(s) for n in range(1, 5) for s in itertools.product(REPRESENTATIVES, repeat=n)]
-    assert len(texts) > 100_000
+FAMILIES = ["cl100k", "qwen2", "o200k", "gpt2"]
+
+
+def compare_strings(pair, names, fours):
+    """Compares representatives(fours), with a vocabulary in which each is a token."""
+    texts = representatives(fours)
     vocab = {hf.ALPHABET[b]: b for b in range(256)}
     for text in texts:
         vocab.setdefault(hf.show(text.encode()), len(vocab))
     for text in texts:
         if len(text) < 4:
             vocab.setdefault(hf.show(b" " + text.encode()), len(vocab))
-    return texts, vocab
+    for name in names:
+        pair.same(hf.file_of(vocab, [], SPLITS[name], ignore_merges=True), texts)
 
 
 @pytest.mark.parametrize("name", SPLITS)
-def test_all_strings_of_representatives_split_as_in_tokenizers(pair, every_string, name):
-    texts, vocab = every_string
-    if name not in ("cl100k", "qwen2", "o200k", "gpt2"):
-        texts = [t for t in texts if len(t) < 4]
-    pair.same(hf.file_of(vocab, [], SPLITS[name], ignore_merges=True), texts)
+def test_strings_of_representatives_split_as_in_tokenizers(pair, name):
+    compare_strings(pair, [name], STRINGS_OF_FOUR if name in FAMILIES else 0)
+
+
+@pytest.mark.long("tests/python/test_tokenizer_json.py::test_strings_of_representatives_split_as_in_tokenizers")
+def test_all_strings_of_four_representatives_split_as_in_tokenizers(pair):
+    compare_strings(pair, FAMILIES, None)
 
 
 METASPACE = {

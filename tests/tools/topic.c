@@ -13,7 +13,7 @@
  *         the same with the record's key, in hex, in place of the offset; nothing: it has none
  *     RIFFLE_BOOTSTRAP=localhost:9092 topic delete TOPIC
  *         deletes it, and waits until the brokers know it no more
- *     RIFFLE_BOOTSTRAP=localhost:9092 topic drop PREFIX
+ *     RIFFLE_BOOTSTRAP=localhost:9092 topic drop PREFIX...
  *         deletes all whose names begin so, and waits for nothing but the answer
  *
  * Exit 1 with a sentence on any failure.
@@ -246,8 +246,17 @@ delete_topic(const char *name)
 	kafka_close(rk);
 }
 
+static bool
+begins_so(const char *topic, char *const *prefixes, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (strncmp(topic, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
 static void
-drop_topics(const char *prefix)
+drop_topics(char *const *prefixes, int prefixes_n)
 {
 	rd_kafka_t *rk = open_handle(KAFKA_ADMIN);
 	const struct rd_kafka_metadata *all;
@@ -260,7 +269,7 @@ drop_topics(const char *prefix)
 	if (request == NULL)
 		end_with("no memory");
 	for (int i = 0; i < all->topic_cnt; i++)
-		if (strncmp(all->topics[i].topic, prefix, strlen(prefix)) == 0)
+		if (begins_so(all->topics[i].topic, prefixes, prefixes_n))
 			request[n++] = rd_kafka_DeleteTopic_new(all->topics[i].topic);
 	rd_kafka_metadata_destroy(all);
 	if (n > 0)
@@ -319,12 +328,12 @@ main(int argc, char **argv)
 		append_topic(argv[2]);
 	else if (argc == 3 && strcmp(argv[1], "delete") == 0)
 		delete_topic(argv[2]);
-	else if (argc == 3 && strcmp(argv[1], "drop") == 0)
-		drop_topics(argv[2]);
+	else if (argc >= 3 && strcmp(argv[1], "drop") == 0)
+		drop_topics(argv + 2, argc - 2);
 	else {
 		fprintf(stderr,
 		    "usage: %s read[-keys] TOPIC | write TOPIC PARTITIONS | append[-keys] TOPIC | "
-		    "delete TOPIC | drop PREFIX\n",
+		    "delete TOPIC | drop PREFIX...\n",
 		    argv[0]);
 		return 2;
 	}
