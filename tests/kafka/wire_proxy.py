@@ -100,6 +100,8 @@ class Proxy:
             broker = socket.create_connection((self.host, self.port))
         except OSError:  # it is down
             return client.close()
+        for s in (client, broker):  # else a second small frame waits 40 ms for the receipt of the first one
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.clients.add(client)
         fates = {}  # of requests, and their versions, by correlation id
         back = threading.Thread(target=self.answer, args=(broker, client, fates), daemon=True)
