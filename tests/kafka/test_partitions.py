@@ -133,7 +133,7 @@ def test_partitions_that_were_added_are_said_to_be_that(mixed, read, riffle, boo
 def test_runs_are_listed_and_taken_back(mixed, read, riffle):
     config = mixed(3, max_lead_steps=STEPS)
     read(config, 20, commit_every=1)
-    riffle("runs", "-c", config, "--reset", "trainers", "--to", 7, "--idle", 0, "--timeout", 1, check=False)
+    riffle("runs", "-c", config, "--reset", "trainers", "--to", 7, "--idle", 0, check=False)
     riffle("mix", "-c", config, "--until-step", STEPS + 1)
     assert position(riffle, config) == 7
     assert resumed(read, config, 5, 8) == 7

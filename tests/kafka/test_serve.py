@@ -227,8 +227,7 @@ def test_a_change_shows_soon_and_stands_at_its_step(mixed, serve, riffle, unique
 def test_a_long_ledger_is_shown_coarse_at_once_and_then_whole(mixed, serve, tools, bootstrap, riffle):
     config = mixed(10)
     for i, weight in enumerate((0.25, -1, 0.3)):
-        riffle("weights", "-c", config, f"web={weight}", "--id", f"r{i}", "--at-step", 10**6, "--timeout", 1, check=False)
-        riffle("mix", "-c", config, "--until-step", 11 + 3 * i)
+        riffle("weights", "-c", config, f"web={weight}", "--id", f"r{i}", "--at-step", 10**6, check=False)  # no mixer answers yet
     riffle("mix", "-c", config, "--until-step", 20)
     requests = json.loads(riffle("requests", "-c", config, "--json").stdout)
     assert [(r["id"], r["state"]) for r in requests] == [("r0", "accepted"), ("r1", "refused"), ("r2", "accepted")]
@@ -569,7 +568,7 @@ def test_clients_that_ask_for_requests_ask_nothing_of_the_broker(mixed, serve, r
 
 def test_a_ledger_that_was_recreated_while_nobody_looked_is_another_one(mixed, serve, riffle, unique, tools, bootstrap):
     """Also one that has as many records as the one before."""
-    config = mixed(40)
+    config = mixed(10)
     server = serve(config).wait()
     wait_until(lambda: server.get("/api/v1/history")["complete"], "the history")
     before = server.get("/api/v1/history")
@@ -577,13 +576,13 @@ def test_a_ledger_that_was_recreated_while_nobody_looked_is_another_one(mixed, s
     for kind in ("ledger", "batches", "control"):
         subprocess.run([tools / "topic", "delete", f"{unique}-mix.{kind}"], env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}, check=True)
     riffle("topics", "-c", config, "--create")
-    for step in range(10, 90, 5):
+    for step in (5, 10, 40):
         riffle("mix", "-c", config, "--until-step", step)
     server.process.send_signal(signal.SIGCONT)
-    wait_until(lambda: server.get("/api/v1/history")["step_next"] == 85 and server.get("/api/v1/history")["complete"], "the new ledger", 120)
+    wait_until(lambda: server.get("/api/v1/history")["step_next"] == 40 and server.get("/api/v1/history")["complete"], "the new ledger", 120)
     after = server.get("/api/v1/history")
     assert after["ledger_offset"] > before["ledger_offset"]
-    assert min(after["time_ms"]) > max(before["time_ms"]) and after["step"][-1] == 85
+    assert min(after["time_ms"]) > max(before["time_ms"]) and after["step"][-1] == 40
 
 
 def test_two_servers_of_one_host_have_cookies_of_their_own(mixed, serve, token):
