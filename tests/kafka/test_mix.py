@@ -9,12 +9,14 @@ import os
 import pathlib
 import re
 import signal
+import struct
 import subprocess
 import time
 
 import pytest
 
 from conftest import SANITIZED, wait_until
+from wire_proxy import FETCH, Fate, Proxy
 
 
 def counts(lines):
@@ -496,6 +498,29 @@ def test_a_mixer_that_was_stopped(riffle, fill, configure, read, second, tmp_pat
         steps = status()
     riffle("mix", "-c", calm, "--until-step", steps)
     assert read(calm, steps) == read(held, steps)
+
+
+def test_a_mixer_that_starts_again_looks_at_its_last_request_without_a_wait(riffle, fill, configure, bootstrap, unique):
+    """Its first fetch of the control topic is of a request that it has answered. A broker would hold a fetch at the topic's end
+    for half a second, and the next fetch would wait for that one."""
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5})
+    riffle("mix", "-c", config, "--until-step", 2)
+    riffle("weights", "-c", config, "a=0.7", check=False)  # the next mixer answers
+    riffle("mix", "-c", config, "--until-step", 4)
+    name, fetched = f"{unique}-mix.control".encode(), []
+
+    def decide(key):
+        at = proxy.request.find(name) + len(name)
+        if key == FETCH and name in proxy.request:  # then: how many partitions, which one, its epoch, the offset
+            fetched.append(struct.unpack(">iiiq", proxy.request[at:at + 20])[3])
+        return Fate.PASS
+    proxy = Proxy(bootstrap, decide)
+    try:
+        riffle("mix", "-c", config, "--until-step", 6, "-X", f"bootstrap.servers={proxy.address}")
+    finally:
+        proxy.close()
+    assert fetched[0] == 0, fetched
 
 
 def test_the_first_records_of_many_domains_do_not_stay_in_memory(configure, fill, riffle):
