@@ -110,7 +110,7 @@ assign(struct control_requests *r, int64_t offset_next, struct failure *f)
 	return fail_within(f, "topic %s", r->topic);
 }
 
-/* *offset_next: where to go on, which is the first record if there is none before *offset_next. */
+/* Sets `begin` and `end`. *offset_next becomes the first offset if the topic does not hold it. */
 static enum fail_code
 find_next(struct control_requests *r, int64_t *offset_next, struct failure *f)
 {
@@ -232,7 +232,10 @@ check_answered(struct control_requests *r, const struct mixer *m, struct failure
 	return seek(r, r->begin, f);
 }
 
-/* Assigns once: a fetch at the end is held for half a second, and those that follow wait for it. */
+/*
+ * Assigns the topic once. The broker holds a fetch at its end for half a second, and a fetch from
+ * another offset would have to wait for that.
+ */
 enum fail_code
 control_requests_attach(struct control_requests *r, const struct mixer *m, struct failure *f)
 {

@@ -84,8 +84,8 @@ def read(riffle):
 
 
 def wait_until(condition, what, seconds=60):
-    """Polls until `condition` is true, and fails after `seconds`. Pauses for as long as it takes to look: a `riffle status`
-    costs the broker more than what is waited for."""
+    """Polls until `condition` is true, and fails after `seconds`. Pauses for as long as the last look took, because a
+    `riffle status` costs the broker more than the work that the test waits for."""
     deadline = time.monotonic() + seconds
     while True:
         began = time.monotonic()

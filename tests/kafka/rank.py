@@ -2,8 +2,8 @@
 
     rank.py MIX BOOTSTRAP FOLDER WORLD RANK,KEY=VALUE,... [RANK,KEY=VALUE,...]...
 
-Each rank is a process of its own, forked before it has opened anything: so numpy is imported once. The exit codes of all, as
-a list of JSON, go to stdout.
+Each rank is a process of its own. It is forked before it opens anything, so that numpy is imported only once. The exit codes
+of all ranks go to stdout as a list of JSON.
 
 A rank reads steps and writes a line a lane (as `riffle read --format steps`) to FOLDER/log.RANK-of-WORLD. Every `every` steps
 it writes a checkpoint FOLDER/checkpoint.STEP.RANK-of-WORLD, its state as JSON. With `from`, a path, it begins at that

@@ -501,8 +501,8 @@ def test_a_mixer_that_was_stopped(riffle, fill, configure, read, second, tmp_pat
 
 
 def test_a_mixer_that_starts_again_looks_at_its_last_request_without_a_wait(riffle, fill, configure, bootstrap, unique):
-    """Its first fetch of the control topic is of a request that it has answered. A broker would hold a fetch at the topic's end
-    for half a second, and the next fetch would wait for that one."""
+    """Its first fetch of the control topic begins at a request that it has answered. If it began at the topic's end, the broker
+    would hold it for half a second, and the next fetch would have to wait."""
     fill("a", "b")
     config = configure({"a": 0.5, "b": 0.5})
     riffle("mix", "-c", config, "--until-step", 2)

@@ -56,7 +56,7 @@ def many_files(corpus):
 
 @pytest.mark.parametrize("command", ["read", "status", pytest.param("mix", marks=same_sentence), pytest.param("produce", marks=same_sentence)])
 def test_without_descriptors_there_is_a_sentence(riffle, request, fill, configure, command):
-    """The command waits for the broker as long as ever, and says why it has not reached it."""
+    """The command waits for the broker, fails, and reports why it could not reach it."""
     fill("b", "c")
     mix = configure({"b": 1, "c": 1})
     riffle("mix", "-c", mix, "--until-step", 6)
@@ -78,7 +78,7 @@ def test_without_descriptors_there_is_a_sentence(riffle, request, fill, configur
 
 
 def test_a_few_descriptors_are_enough_for_many_files(many_files, riffle, fill, configure):
-    """A producer on 120 files, a mixer and a reader: with 64 descriptors they work as ever."""
+    """With 64 of them, a producer of 120 files, a mixer and a reader do what they always do."""
     few = many_files.copy()
     many_files.produce()
     fill("b", "c")

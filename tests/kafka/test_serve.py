@@ -648,7 +648,7 @@ def test_slow_many_long_and_meaningless_requests_leave_it_as_it_was(mixed, serve
                 pass  # it has closed the connection
         assert server.ask("/healthz")[0] == 200
 
-    # All at once: one that says how much comes and does not send it has the server wait for ten seconds.
+    # All at once, because the server waits ten seconds for a body that does not come.
     with concurrent.futures.ThreadPoolExecutor(20) as pool:
         sent = [pool.submit(send, junk) for junk in (
             b"\x00" * 5000, os.urandom(20000), b"GET " + b"/" * 100000, b"\r\n" * 5000, b"GET / HTTP/9.9\r\n\r\n",
