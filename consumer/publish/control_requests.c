@@ -110,8 +110,9 @@ assign(struct control_requests *r, int64_t offset_next, struct failure *f)
 	return fail_within(f, "topic %s", r->topic);
 }
 
+/* Sets `begin` and `end`. *offset_next becomes the first offset if the topic does not hold it. */
 static enum fail_code
-seek(struct control_requests *r, int64_t offset_next, struct failure *f)
+find_next(struct control_requests *r, int64_t *offset_next, struct failure *f)
 {
 	int64_t low, high;
 
@@ -119,13 +120,20 @@ seek(struct control_requests *r, int64_t offset_next, struct failure *f)
 		return f->code;
 	r->begin = low;
 	r->end = high;
-	if (offset_next >= low && offset_next <= high)
-		return assign(r, offset_next, f);
+	if (*offset_next >= low && *offset_next <= high)
+		return FAIL_NONE;
 	log_warning("mix: MIX-CONTROL topic=%s: the ledger has answered up to offset=%" PRId64
 		    ", the topic holds %" PRId64 "..%" PRId64
 		    ": records were deleted, or the topic was recreated; continuing at %" PRId64,
-	    r->topic, offset_next, low, high, low);
-	return assign(r, low, f);
+	    r->topic, *offset_next, low, high, low);
+	*offset_next = low;
+	return FAIL_NONE;
+}
+
+static enum fail_code
+seek(struct control_requests *r, int64_t offset_next, struct failure *f)
+{
+	return find_next(r, &offset_next, f) == FAIL_NONE ? assign(r, offset_next, f) : f->code;
 }
 
 int64_t
@@ -224,14 +232,22 @@ check_answered(struct control_requests *r, const struct mixer *m, struct failure
 	return seek(r, r->begin, f);
 }
 
+/*
+ * Assigns the topic once. The broker holds a fetch at its end for half a second, and a fetch from
+ * another offset would have to wait for that.
+ */
 enum fail_code
 control_requests_attach(struct control_requests *r, const struct mixer *m, struct failure *f)
 {
 	const int64_t next = mixer_control_next(m);
+	int64_t at = next;
 
-	if (seek(r, next, f) != FAIL_NONE)
+	if (find_next(r, &at, f) != FAIL_NONE)
 		return f->code;
-	return r->offset_next == next && next > r->begin ? check_answered(r, m, f) : FAIL_NONE;
+	if (at != next || next == r->begin)
+		return assign(r, at, f);
+	r->offset_next = next;
+	return check_answered(r, m, f);
 }
 
 enum fail_code

@@ -1,8 +1,11 @@
-"""One rank of a training run without the training, for test_elastic.py.
+"""Ranks of a training run without the training, for test_elastic.py.
 
-    rank.py MIX BOOTSTRAP RANK WORLD FOLDER KEY=VALUE...
+    rank.py MIX BOOTSTRAP FOLDER WORLD RANK,KEY=VALUE,... [RANK,KEY=VALUE,...]...
 
-Reads steps and writes a line a lane (as `riffle read --format steps`) to FOLDER/log.RANK-of-WORLD. Every `every` steps
+Each rank is a process of its own. It is forked before it opens anything, so that numpy is imported only once. The exit codes
+of all ranks go to stdout as a list of JSON.
+
+A rank reads steps and writes a line a lane (as `riffle read --format steps`) to FOLDER/log.RANK-of-WORLD. Every `every` steps
 it writes a checkpoint FOLDER/checkpoint.STEP.RANK-of-WORLD, its state as JSON. With `from`, a path, it begins at that
 checkpoint. It commits every `commit` steps (0: never), and is killed by SIGKILL after `kill` steps were logged.
 """
@@ -12,6 +15,7 @@ import os
 import pathlib
 import signal
 import sys
+import traceback
 
 import numpy as np
 import xxhash
@@ -27,9 +31,7 @@ def lines_of(step):
         yield f"{step.step}\t{lane}\t{hashed}\t{counts}"
 
 
-def main(mix, bootstrap, rank, world, folder, *options):
-    import riffle  # whoever only wants lines_of() brings its own
-
+def train(riffle, mix, bootstrap, folder, world, rank, *options):
     given = dict(option.split("=", 1) for option in options)
     every, commit, kill = (int(given.get(name, 0)) for name in ("every", "commit", "kill"))
     here, name = pathlib.Path(folder), f"{rank}-of-{world}"
@@ -52,6 +54,27 @@ def main(mix, bootstrap, rank, world, folder, *options):
                 part.rename(to)
             if kill and seen == kill:
                 os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fork(rank):
+    """The pid of a process that calls rank() and ends."""
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        try:
+            rank()
+            code = 0
+        except BaseException:
+            traceback.print_exc()
+        os._exit(code)
+    return pid
+
+
+def main(mix, bootstrap, folder, world, *ranks):
+    import riffle  # whoever only wants lines_of() brings its own
+
+    pids = [fork(lambda words=rank.split(","): train(riffle, mix, bootstrap, folder, world, *words)) for rank in ranks]
+    print(json.dumps([os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]))
 
 
 if __name__ == "__main__":

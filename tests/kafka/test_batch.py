@@ -118,8 +118,8 @@ def running(riffle, fill, configure, wait_for, status):
 def test_steps_of_a_batch_that_was_raised_are_republished_to_topics_of_their_size(
         riffle, fill, configure, ask, status, read, wait_for, unique):
     """A lane's record of the large steps is more than a topic takes that is made for the batch of the file."""
-    fill("a", "b", sequences=400)
-    weights, large, mix = {"a": 0.5, "b": 0.5}, 16384, {"lanes": 1, "max_lead_steps": 10}
+    fill("a", "b", sequences=400, length=1024)
+    weights, large, mix = {"a": 0.5, "b": 0.5}, 1024, {"lanes": 1, "max_lead_steps": 10, "length": 1024}
     configure(weights, global_batch=large, **mix)
     config = configure(weights, global_batch=16, **mix)  # the topics stay as they were made
     mixer = riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)

@@ -10,12 +10,13 @@ from test_produce import EOS, LENGTH, Corpus, corpus, encoding, texts  # noqa: F
 
 @pytest.fixture
 def trained(corpus):
-    """trained(packing, steps): two files of a domain, a blank line and a reject in the second; a mix of so many steps.
+    """trained(packing, steps, n): two files of a domain with n documents, a blank line and a reject in the second; a mix of
+    so many steps.
 
     -> {(file, line): text} of all documents."""
-    def make(packing="concat", steps=12, **domain):
-        documents, text = texts(160, 5), {}
-        first, second = documents[:70], documents[70:]
+    def make(packing="concat", steps=12, n=160, **domain):
+        documents, text = texts(n, 5), {}
+        first, second = documents[:-50], documents[-50:]
         (corpus.folder / "one.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in first))
         rows = [json.dumps({"text": t}) for t in second]
         rows[20:20] = [""]
@@ -84,14 +85,14 @@ def test_the_table_has_the_same_and_a_wrong_tokenizer_is_refused(corpus, trained
 @pytest.mark.parametrize("packing", ["concat", "none"])
 def test_every_step_that_held_a_document_is_found_by_its_file_and_line(corpus, trained, packing):
     """Over several epochs, against what inspect shows of each step; the steps are then deleted."""
-    trained(packing, steps=45)
+    trained(packing, steps=20, n=70)
     held = collections.defaultdict(list)
-    for step in range(45):
+    for step in range(20):
         for s in shown(corpus, step)["sequences"]:
             for d in s["documents"]:
                 held[name(d["source"]), d["line"], d["line_exact"]].append((step, s["lane"], s["slot"], s["epoch"], d["start"]))
-    corpus.riffle("retain", "-c", corpus.path, "--from-step", 40)
-    some = [k for k in sorted(held, key=str) if k[2]][::9]
+    corpus.riffle("retain", "-c", corpus.path, "--from-step", 16)
+    some = [k for k in sorted(held, key=str) if k[2]][::6]
     assert len(some) > 8 and max(len(held[k]) for k in some) > 1
     for file, line, _ in some:
         document = json.loads(corpus.riffle("inspect", "-c", corpus.path, "--document", f"{file}:{line}", "--json").stdout)

@@ -14,19 +14,20 @@ LANES = 8
 
 
 @pytest.fixture
-def start(package, bootstrap, tmp_path):
-    """start(mix, rank, world, key=value...) runs rank.py in the background."""
-    running = []
-
-    def run(mix, rank, world, **options):
-        words = [mix, bootstrap, rank, world, tmp_path] + [f"{k.strip('_')}={v}" for k, v in options.items()]
-        running.append(subprocess.Popen([sys.executable, HERE / "rank.py", *map(str, words)], env=package.env,
-                                        stderr=subprocess.PIPE, text=True))
-        return running[-1]
-    yield run
-    for process in running:
-        process.kill()
-        process.communicate()
+def train(package, mix, bootstrap, tmp_path):
+    """train(world, code, {rank: {key: value}}) runs ranks of rank.py together; each must end with the code."""
+    def run(world, code, ranks):
+        words = [",".join([str(rank), *(f"{k}={v}" for k, v in options.items())]) for rank, options in ranks.items()]
+        process = subprocess.Popen([sys.executable, HERE / "rank.py", mix.name, bootstrap, tmp_path, str(world), *words],
+                                   env=package.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            out, said = process.communicate(timeout=120)
+        finally:
+            if process.returncode is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        assert process.returncode == 0 and json.loads(out) == [code] * len(ranks), (out, said)
+    return run
 
 
 @pytest.fixture
@@ -59,23 +60,16 @@ def common_checkpoint(folder, world):
     return max(set.intersection(*steps))
 
 
-def wait(processes, code):
-    for process in processes:
-        _, stderr = process.communicate(timeout=60)
-        assert process.returncode == code, stderr
-
-
 @pytest.mark.parametrize("after", [1, 2, 4])
-def test_8_ranks_killed_at_different_steps_go_on_as_fewer_at_the_last_common_checkpoint(mix, start, tmp_path, after):
+def test_8_ranks_killed_at_different_steps_go_on_as_fewer_at_the_last_common_checkpoint(mix, train, tmp_path, after):
     expected = mix("--steps", 60, "--abort-every", 4, "--end")
     # Killed after 23 to 44 steps; odd ranks have committed far ahead of the checkpoint that they share.
-    wait([start(mix.name, rank, 8, every=10, kill=23 + 3 * rank, commit=7 if rank % 2 else 0) for rank in range(8)],
-         -signal.SIGKILL)
+    train(8, -signal.SIGKILL, {rank: {"every": 10, "kill": 23 + 3 * rank, "commit": 7 if rank % 2 else 0} for rank in range(8)})
     step = common_checkpoint(tmp_path, 8)
     assert step == 20
     state = tmp_path / f"checkpoint.{step}.0-of-8"
     assert json.loads(state.read_text()) == {"mix": mix.name, "run": "trainers", "step": step}
-    wait([start(mix.name, rank, after, from_=state) for rank in range(after)], 0)
+    train(after, 0, {rank: {"from": state} for rank in range(after)})
     trained = [line for rank in range(8) for line in log(tmp_path, rank, 8, before=step)]
     trained += [line for rank in range(after) for line in log(tmp_path, rank, after)]
     assert len(trained) == len({key(line) for line in trained}) == 60 * LANES  # each once
@@ -85,19 +79,18 @@ def test_8_ranks_killed_at_different_steps_go_on_as_fewer_at_the_last_common_che
 
 
 @pytest.mark.parametrize("before, after", [(1, 8), (2, 4), (4, 2), (3, 5), (8, 3)])
-def test_a_run_grows_and_shrinks_at_a_step(mix, start, tmp_path, before, after):
+def test_a_run_grows_and_shrinks_at_a_step(mix, train, tmp_path, before, after):
     expected = mix("--steps", 30, "--end")
-    wait([start(mix.name, rank, before, every=13, kill=13) for rank in range(before)], -signal.SIGKILL)
+    train(before, -signal.SIGKILL, {rank: {"every": 13, "kill": 13} for rank in range(before)})
     state = tmp_path / f"checkpoint.13.0-of-{before}"
-    wait([start(mix.name, rank, after, from_=state) for rank in range(after)], 0)
+    train(after, 0, {rank: {"from": state} for rank in range(after)})
     trained = [line for world in (before, after) for rank in range(world) for line in log(tmp_path, rank, world)]
     assert sorted(trained, key=key) == expected
 
 
-def test_without_a_checkpoint_the_lowest_commit_over_all_lanes_counts(mix, start, tmp_path, package, bootstrap):
+def test_without_a_checkpoint_the_lowest_commit_over_all_lanes_counts(mix, train, package, bootstrap):
     mix("--steps", 60, "--end")
-    wait([start(mix.name, rank, 8, kill=30 + rank, commit=9 if rank == 5 else 10) for rank in range(8)],
-         -signal.SIGKILL)
+    train(8, -signal.SIGKILL, {rank: {"kill": 30 + rank, "commit": 9 if rank == 5 else 10} for rank in range(8)})
     riffle = package.riffle
     assert riffle.committed_step(mix.name, bootstrap) == 27
     for world in (1, 2, 4, 8):

@@ -101,7 +101,7 @@ def test_a_killed_parent_leaves_no_mixer_behind(several, riffle, wait_for):
     paths = several(2, max_lead_steps=4)
     process = riffle.popen("mix", *configs(paths))
     log = Log(process)
-    wait_for(lambda: all(log.has("MIX-LEAD", name_of(path)) for path in paths), "a wait of both")
+    wait_for(lambda: all(log.has("step=0", name_of(path)) for path in paths), "the start of both")
     children = [int(pid) for pid in
                 pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
     assert len(children) == 2
@@ -112,15 +112,16 @@ def test_a_killed_parent_leaves_no_mixer_behind(several, riffle, wait_for):
              "the end of both")
 
 
-def test_a_killed_mix_is_named_and_the_others_continue(several, riffle, wait_for):
+def test_a_killed_mix_is_named_and_the_others_continue(several, riffle, read, wait_for):
     paths = several(2, max_lead_steps=4)
     process = riffle.popen("mix", *configs(paths))
     log = Log(process)
-    wait_for(lambda: all(log.has("MIX-LEAD", name_of(path)) for path in paths), "a wait of both")
+    wait_for(lambda: all(log.has("step=0", name_of(path)) for path in paths), "the start of both")
     first = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
     os.kill(int(first), signal.SIGKILL)
     wait_for(lambda: log.has(f"mix={name_of(paths[0])}", "signal 9"), "a word on it")
     assert process.poll() is None
+    assert len(read(paths[1], 4)) == 4 * 8
     process.send_signal(signal.SIGTERM)
     assert log.end(process) == 1, log.lines
     assert log.has(f"1 of 2 mixes failed: {name_of(paths[0])} (exit 137)"), log.lines

@@ -84,7 +84,7 @@ def test_a_mix_under_requested_weights_is_planned_with_these(riffle, fill, confi
     config = configure({"a": 0.3, "b": 0.7})
     riffle("mix", "-c", config, "--until-step", 4)
     assert "PLAN-VERSION" not in riffle("plan", "-c", config, "--steps", 5).stderr
-    riffle("weights", "-c", config, "a=0.7", "b=0.3", "--id", "more-a", "--timeout", 1, check=False)  # the next mixer answers
+    riffle("weights", "-c", config, "a=0.7", "b=0.3", "--id", "more-a", check=False)  # the next mixer answers
     riffle("mix", "-c", config, "--until-step", 8)
     done = riffle("plan", "-c", config, "--steps", 5, "--json")
     assert re.search(r"PLAN-VERSION planned from step 0 with the weights in force, version 2 since step \d+ by request more-a,",

@@ -184,7 +184,7 @@ def test_skip_takes_the_steps_of_a_range_in_one_command(riffle, fill, configure,
                        (["--steps", "3..3"], "3..3 holds no step"), (["--steps", "10..14"], "is not published yet")):
         done = riffle("skip", "-c", config, *words, check=False)
         assert done.returncode in (1, 2) and why in done.stderr, done.stderr
-    riffle("skip", "-c", config, "--steps", "3..7", "--at-step", 20, "--timeout", 1, check=False)
+    riffle("skip", "-c", config, "--steps", "3..7", "--at-step", 20, check=False)
     riffle("mix", "-c", config, "--until-step", 60)
     listed = json.loads(riffle("skip", "-c", config, "--list", "--json").stdout)["skipped"]
     out = {(r["domain"], r["partition"], o) for r in listed for o in range(r["first"], r["end"])}
@@ -192,7 +192,7 @@ def test_skip_takes_the_steps_of_a_range_in_one_command(riffle, fill, configure,
     assert not out & sequences(config, 20, 60)
     # Ranges are of the steps together: neighbours of two steps are one.
     assert len(listed) == len([o for o in out if (o[0], o[1], o[2] - 1) not in out])
-    riffle("skip", "-c", config, "--undo", "--steps", "3..7", "--timeout", 1, check=False)
+    riffle("skip", "-c", config, "--undo", "--steps", "3..7", check=False)
     riffle("mix", "-c", config, "--until-step", 61)
     assert json.loads(riffle("skip", "-c", config, "--list", "--json").stdout)["skipped"] == []
 

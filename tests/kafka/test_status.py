@@ -332,7 +332,9 @@ def test_what_a_broker_does_not_return_in_time_is_a_problem(riffle, config, boot
     proxy = Proxy(bootstrap, lambda key: Fate.LOSE_ANSWER if key == FETCH and f"{unique}c.books".encode() in proxy.request
                   else Fate.PASS)
     try:
-        done = riffle("status", "-c", config, "--json", "--check", "-X", f"bootstrap.servers={proxy.address}", check=False)
+        # It connects again after each lost answer. Without this pause it would do so all the time.
+        done = riffle("status", "-c", config, "--json", "--check", "-X", f"bootstrap.servers={proxy.address}",
+                      "-X", "reconnect.backoff.ms=1000", check=False)
     finally:
         proxy.close()
     assert done.returncode == 1 and "STATUS-INCOMPLETE" in done.stderr, done.stderr

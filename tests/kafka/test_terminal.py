@@ -1,5 +1,6 @@
 """What commands show on a terminal: bars that fit it, colours that NO_COLOR and TERM=dumb turn off."""
 
+import concurrent.futures
 import fcntl
 import json
 import os
@@ -104,10 +105,13 @@ def test_producer_and_export_show_one_line_each(terminal, vocab, bootstrap, uniq
     assert all(re.fullmatch(rf"export {unique}\.a 0/1  \[#*-*\]  .*", b) and len(b) < 80 for b in bars), bars
 
 
-@pytest.mark.parametrize("env, colours", [
-    ({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)], ids=str)
-def test_errors_warnings_and_problems_have_colours_on_a_terminal_that_wants_them(terminal, riffle, mixed, env, colours):
-    red, yellow, plain = ("\x1b[31m", "\x1b[33m", "\x1b[0m") if colours else ("", "", "")
+WANTS = [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)]
+COLOURS = {True: ("\x1b[31m", "\x1b[33m", "\x1b[0m"), False: ("", "", "")}
+
+
+@pytest.mark.parametrize("env, colours", WANTS, ids=str)
+def test_errors_and_problems_have_colours_on_a_terminal_that_wants_them(terminal, riffle, mixed, env, colours):
+    red, yellow, plain = COLOURS[colours]
     code, text = terminal("mxi", **env)
     assert code == 2 and text.startswith(f"{red}riffle:{plain} unknown command mxi")
     changed = json.loads(mixed.read_text())
@@ -116,7 +120,17 @@ def test_errors_warnings_and_problems_have_colours_on_a_terminal_that_wants_them
     other.write_text(json.dumps(changed))
     code, text = terminal("status", "-c", other, **env)
     assert code == 0 and f"\n{yellow}! STATUS-CONFIG{plain} riffle mix would not start" in text
-    code, text = terminal("status", "-c", other, "-X", "bootstrap.servers=127.0.0.1:1", **env)
-    assert code == 1 and f"Z {yellow}warning{plain} kafka: KAFKA-WAIT" in text and f"\n{red}riffle status:{plain} no broker" in text
     assert "\x1b" not in riffle("status", "-c", other, env=env).stdout  # a pipe
     assert "\x1b" not in riffle("mxi", check=False, env=env).stderr
+
+
+def test_warnings_have_colours_on_a_terminal_that_wants_them(terminal, configure):
+    """All at once: each waits some seconds for a broker."""
+    config = configure({"a": 1}, create=False)
+    with concurrent.futures.ThreadPoolExecutor(len(WANTS)) as pool:
+        said = [pool.submit(terminal, "status", "-c", config, "-X", "bootstrap.servers=127.0.0.1:1", **env) for env, _ in WANTS]
+    for one, (env, colours) in zip(said, WANTS):
+        red, yellow, plain = COLOURS[colours]
+        code, text = one.result()
+        assert code == 1 and f"Z {yellow}warning{plain} kafka: KAFKA-WAIT" in text, (env, text)
+        assert f"\n{red}riffle status:{plain} no broker" in text, (env, text)

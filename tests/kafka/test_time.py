@@ -64,7 +64,7 @@ def test_the_first_step_of_a_time_is_calculated_and_read_from(riffle, mixed, rea
     early = asked(riffle, config, at)
     assert (early["step"], early["published"], early["ordinal"]) == (7, False, None), "nothing of it is drawn yet"
     # The first one of partition 1 is kept out: another stands for it.
-    riffle("skip", "-c", config, "live/1", "40..42", "--timeout", 1, check=False)
+    riffle("skip", "-c", config, "live/1", "40..42", check=False)
     riffle("mix", "-c", config, "--until-step", 18)
     where = held(read, config, 18)
     expected = min(step for (_, ordinal), (step, _) in where.items() if ordinal >= 40)

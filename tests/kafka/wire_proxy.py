@@ -104,6 +104,8 @@ class Proxy:
             broker = socket.create_connection((self.host, self.port))
         except OSError:  # it is down
             return client.close()
+        for s in (client, broker):  # else a second small frame waits 40 ms for the receipt of the first one
+            s.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.clients.add(client)
         if self.away:  # since it was accepted
             client.shutdown(socket.SHUT_RDWR)

@@ -181,16 +181,12 @@ open_writer(struct fill *fill)
 	must(kafka_wait_broker(fill->rk, TIMEOUT_MS, &f), &f);
 }
 
-static void
-create_topic(struct fill *fill, const char *name)
+static rd_kafka_NewTopic_t *
+new_topic(const struct fill *fill, const char *name)
 {
 	char why[512], bytes[32];
 	rd_kafka_NewTopic_t *topic =
 	    rd_kafka_NewTopic_new(name, (int)fill->a.partitions, 1, why, sizeof(why));
-	rd_kafka_queue_t *queue = rd_kafka_queue_new(fill->rk);
-	const rd_kafka_topic_result_t **result;
-	rd_kafka_event_t *event;
-	size_t n = 0;
 
 	if (topic == NULL)
 		end_with(why);
@@ -198,43 +194,62 @@ create_topic(struct fill *fill, const char *name)
 	    (uint64_t)fill->pool.length * 4 + RECORD_BYTES_EXTRA + 1000000);
 	rd_kafka_NewTopic_set_config(topic, "retention.ms", "-1");
 	rd_kafka_NewTopic_set_config(topic, "max.message.bytes", bytes);
-	rd_kafka_CreateTopics(fill->rk, &topic, 1, NULL, queue);
+	return topic;
+}
+
+/* made[i]: this call made the topic of domain i. One request makes all, because a request for each
+ * costs the broker three times as much. */
+static void
+create_topics(struct fill *fill, bool *made)
+{
+	rd_kafka_NewTopic_t **topic = memory(fill->a.domains_n, sizeof(*topic));
+	rd_kafka_queue_t *queue = rd_kafka_queue_new(fill->rk);
+	char why[512], name[TOPIC_MAX_BYTES + 1];
+	const rd_kafka_topic_result_t **result;
+	rd_kafka_event_t *event;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < fill->a.domains_n; i++) {
+		names_domain_topic(name, fill->a.corpus, fill->a.domain[i], SET_TRAIN);
+		topic[i] = new_topic(fill, name);
+	}
+	rd_kafka_CreateTopics(fill->rk, topic, fill->a.domains_n, NULL, queue);
 	event = rd_kafka_queue_poll(queue, TIMEOUT_MS);
 	if (event == NULL)
-		end_with("creating a topic: no answer within 30 s");
+		end_with("creating the topics: no answer within 30 s");
 	result = rd_kafka_CreateTopics_result_topics(rd_kafka_event_CreateTopics_result(event), &n);
-	if (rd_kafka_event_error(event) != 0 || n != 1 ||
-	    rd_kafka_topic_result_error(result[0]) != 0) {
-		snprintf(why, sizeof(why), "creating topic %s: %s", name,
-		    n == 1 ? rd_kafka_topic_result_error_string(result[0])
-			   : rd_kafka_event_error_string(event));
+	if (rd_kafka_event_error(event) != RD_KAFKA_RESP_ERR_NO_ERROR || n != fill->a.domains_n)
+		end_with(rd_kafka_event_error_string(event));
+	for (uint32_t i = 0; i < fill->a.domains_n; i++) { /* in the order of the request */
+		rd_kafka_resp_err_t err = rd_kafka_topic_result_error(result[i]);
+
+		made[i] = err == RD_KAFKA_RESP_ERR_NO_ERROR;
+		if (made[i] || err == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
+			continue;
+		snprintf(why, sizeof(why), "creating topic %s: %s",
+		    rd_kafka_topic_result_name(result[i]),
+		    rd_kafka_topic_result_error_string(result[i]));
 		end_with(why);
 	}
 	rd_kafka_event_destroy(event);
 	rd_kafka_queue_destroy(queue);
-	rd_kafka_NewTopic_destroy(topic);
+	rd_kafka_NewTopic_destroy_array(topic, fill->a.domains_n);
+	free(topic);
 }
 
-/* The topic is there, has its partitions, and they are empty. */
+/* The topic has its partitions, and they are empty; a handle that has not met it would lose a
+ * second at its first record. */
 static void
-prepare_topic(struct fill *fill, const char *name)
+check_topic(struct fill *fill, const char *name, bool made)
 {
+	int64_t low, high, deadline_ms = clock_ms() + TIMEOUT_MS;
 	char why[TOPIC_MAX_BYTES + 128];
 	int partitions = 0;
-	int64_t low, high;
-	bool made;
 	struct failure f;
 
-	must(kafka_partitions(fill->rk, name, &partitions, TIMEOUT_MS, &f), &f);
-	made = partitions == 0;
-	if (made) {
-		int64_t deadline = clock_ms() + TIMEOUT_MS;
-
-		create_topic(fill, name);
-		/* A handle that has not met a topic loses a second at its first record. */
-		while (partitions == 0 && clock_ms() < deadline)
-			must(kafka_partitions(fill->rk, name, &partitions, TIMEOUT_MS, &f), &f);
-	}
+	do
+		must(kafka_partitions(fill->rk, name, &partitions, TIMEOUT_MS, &f), &f);
+	while (partitions == 0 && clock_ms() < deadline_ms);
 	if ((uint32_t)partitions != fill->a.partitions) {
 		snprintf(why, sizeof(why), "topic %s has %d partitions, not %u", name, partitions,
 		    (unsigned)fill->a.partitions);
@@ -322,7 +337,7 @@ flush(struct fill *fill)
 }
 
 static void
-fill_domain(struct fill *fill, uint32_t domain)
+fill_domain(struct fill *fill, uint32_t domain, bool made)
 {
 	uint32_t partitions = fill->a.partitions;
 	struct lane *lane = memory(partitions, sizeof(*lane));
@@ -332,7 +347,7 @@ fill_domain(struct fill *fill, uint32_t domain)
 	uint64_t bytes = 0;
 
 	names_domain_topic(name, fill->a.corpus, fill->a.domain[domain], SET_TRAIN);
-	prepare_topic(fill, name);
+	check_topic(fill, name, made);
 	topic = rd_kafka_topic_new(fill->rk, name, NULL);
 	for (uint32_t k = 0; k < partitions; k++)
 		lane[k] = (struct lane){.domain = fill->a.domain[domain],
@@ -473,17 +488,21 @@ main(int argc, char **argv)
 	    .a = {.partitions = 1, .tokenizer = UINT64_C(0x66696c6c)},
 	    .pool = {.distinct = 4096, .seed = 1},
 	};
+	bool *made;
 
 	read_arguments(&fill, argc, argv);
 	open_writer(&fill);
 	fill_pool_make(&fill.pool);
 	fill.spans = memory(fill.pool.length + 1, sizeof(*fill.spans));
+	made = memory(fill.a.domains_n, sizeof(*made));
+	create_topics(&fill, made);
 	for (uint32_t i = 0; i < fill.a.domains_n; i++)
-		fill_domain(&fill, i);
+		fill_domain(&fill, i, made[i]);
 	/* Once, as librdkafka 2.0.2 waits up to a second before the first record of a topic. */
 	flush(&fill);
 	kafka_close(fill.rk);
 	fill_pool_close(&fill.pool);
 	free(fill.spans);
+	free(made);
 	return 0;
 }
