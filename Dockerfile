@@ -24,7 +24,7 @@ COPY --from=build /src/build/librdkafka/LICENSES.txt /usr/share/doc/riffle/librd
 RUN riffle --version
 ARG VERSION
 LABEL org.opencontainers.image.title=riffle \
-    org.opencontainers.image.description="mixes tokenised training data over Kafka" \
+    org.opencontainers.image.description="mixes tokenized training data over Kafka" \
     org.opencontainers.image.licenses=MIT \
     org.opencontainers.image.version=${VERSION}
 ENV RIFFLE_CONFIG=/data/run.yml

@@ -46,7 +46,7 @@ LIBS_CLI  = $(or $(SERVED),$(error riffle needs $(SERVING): `make deps-build` in
 OURS     := -std=c11 -D_GNU_SOURCE -DRIFFLE_VERSION='"$(VERSION)"' -I. -fPIC -pthread -fvisibility=hidden \
 	-ffp-contract=off -Wall -Wextra -Wshadow -Wconversion -Wswitch-enum -Wvla -Wstrict-prototypes \
 	$(if $(CI),-Werror)
-# Not where a sanitizer has checks of its own; -D_FORTIFY_SOURCE works where the compiler optimises.
+# Not where a sanitizer has checks of its own; -D_FORTIFY_SOURCE works where the compiler optimizes.
 HASH     := \#
 FORTIFY  := $(if $(shell echo '$(HASH)include <features.h>' | $(CC) -O2 -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -dM -E \
 	-x c - 2>/dev/null | grep '__USE_FORTIFY_LEVEL 3'),3,2)

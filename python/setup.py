@@ -1,9 +1,10 @@
 """Builds the wheel with program and library inside.
 
 The library is $RIFFLE_LIBRARY where that is set, the program $RIFFLE_PROGRAM, else those that `make` builds in the
-checkout that this folder is part of, or has built there; `make deps-build` installs what that needs. ctypes loads the library:
-nothing of Python's own interface is compiled, so one wheel is right for every version of Python. $RIFFLE_LICENCES is a folder of
-the licences of what is linked into both, as in `make wheel`.
+checkout that this folder is part of, or has built there; `make deps-build` installs what that needs. scripts/librdkafka chooses
+which librdkafka they have, as it does for `make`, unless $LIBRDKAFKA does. ctypes loads the library: nothing of Python's own
+interface is compiled, so one wheel is right for every version of Python. $RIFFLE_LICENCES is a folder of the licenses of what is
+linked into both, as in `make wheel`.
 """
 
 import functools
@@ -18,17 +19,42 @@ from setuptools.command.build_py import build_py
 from setuptools.dist import Distribution
 
 HERE = pathlib.Path(__file__).resolve().parent
-PACKAGES = ("rdkafka", "avro-c", "yaml-0.1", "libzstd", "zlib", "jansson", "libxxhash", "libmicrohttpd")
-DEBIAN = ("gcc make pkg-config binutils librdkafka-dev libavro-dev libyaml-dev libzstd-dev zlib1g-dev libjansson-dev "
+PACKAGES = ("avro-c", "yaml-0.1", "libzstd", "zlib", "jansson", "libxxhash", "libmicrohttpd")
+DEBIAN = ("gcc make pkg-config binutils {} libavro-dev libyaml-dev libzstd-dev zlib1g-dev libjansson-dev "
           "libxxhash-dev libmicrohttpd-dev")
+KAFKA = {"system": ("rdkafka", "librdkafka-dev"), "bundled": ("libssl", "libssl-dev")}  # what pkg-config finds, and its package
 INSIDE = {"libriffle.so.0": "RIFFLE_LIBRARY", "riffle": "RIFFLE_PROGRAM"}  # what is built, and what names another one
 
 
-def make(checkout: pathlib.Path, build: str, name: str) -> None:
+def run(what: str, *words, **more) -> str:
     try:
-        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "-C", checkout, f"B={build}", f"{build}/{name}"], check=True)
+        return subprocess.run(words, check=True, text=True, **more).stdout
     except subprocess.CalledProcessError as why:
-        raise SystemExit(f"riffle: {name} cannot be built: make ended with {why.returncode}; what it printed is above")
+        raise SystemExit(f"riffle: {what}: {os.path.basename(words[0])} ended with {why.returncode}; what it printed is above")
+
+
+def make(checkout: pathlib.Path, build: str, name: str) -> None:
+    run(f"{name} cannot be built", "make", "-s", f"-j{os.cpu_count()}", "-C", checkout, f"B={build}", f"{build}/{name}")
+
+
+def prepare(checkout: pathlib.Path) -> None:
+    """Ends with what to install if compiling needs more, and builds librdkafka if the bundled one is chosen."""
+    script, kafka = checkout / "scripts" / "librdkafka", os.environ.get("LIBRDKAFKA", "auto")
+    if kafka == "auto":
+        kafka = run("librdkafka cannot be chosen", script, "--choose", stdout=subprocess.PIPE).strip()
+    if kafka not in KAFKA:
+        raise SystemExit(f"riffle: LIBRDKAFKA={kafka}: it must be auto, system or bundled")
+    module, package = KAFKA[kafka]
+    modules = (module, *PACKAGES)
+    # What is missing shows as an error of the compiler or of make, of which pip shows a traceback only.
+    if not all(map(shutil.which, ("make", "cc", "pkg-config"))) or subprocess.run(
+            ["pkg-config", "--exists", *modules]).returncode != 0:
+        raise SystemExit(
+            "riffle: program and library are compiled here, and need make, a C compiler, pkg-config and the headers of "
+            f"{', '.join(modules)}. On Debian or Ubuntu:\n\n    apt-get install {DEBIAN.format(package)}\n\n"
+            "or name those that were built elsewhere by RIFFLE_LIBRARY and RIFFLE_PROGRAM")
+    if kafka == "bundled":
+        run("librdkafka cannot be built", script)
 
 
 @functools.cache
@@ -56,13 +82,7 @@ def built(name: str) -> pathlib.Path:
     checkout = HERE.parent
     if not (checkout / "consumer" / "reader" / "riffle.h").is_file():
         raise SystemExit(f"{checkout} is no checkout of riffle: build {name} there and name it by {INSIDE[name]}")
-    # What is missing shows as an error of the compiler or of make, of which pip shows a traceback only.
-    if not all(map(shutil.which, ("make", "cc", "pkg-config"))) or subprocess.run(
-            ["pkg-config", "--exists", *PACKAGES]).returncode != 0:
-        raise SystemExit(
-            "riffle: program and library are compiled here, and need make, a C compiler, pkg-config and the headers of "
-            f"{', '.join(PACKAGES)}. On Debian or Ubuntu:\n\n    apt-get install {DEBIAN}\n\n"
-            "or name those that were built elsewhere by RIFFLE_LIBRARY and RIFFLE_PROGRAM")
+    prepare(checkout)
     build = build_folder(checkout)
     make(checkout, build, name)
     return checkout / build / name

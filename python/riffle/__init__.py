@@ -1,4 +1,4 @@
-"""riffle: reads mixes of tokenised training data from Kafka.
+"""riffle: reads mixes of tokenized training data from Kafka.
 
     reader = riffle.Reader("pretrain", "localhost:9092", rank=0, world=8)
     for step in reader:

@@ -100,7 +100,7 @@ class Machine:
     def __init__(self, folder):
         self.folder, self.path = folder, folder / "bin"
         for name in ("scripts", "bin"):
-            (folder / name).mkdir()
+            (folder / name).mkdir(parents=True)
         for name in ("deps", "librdkafka"):
             shutil.copy(ROOT / "scripts" / name, folder / "scripts")
         for tool in TOOLS:

@@ -14,6 +14,7 @@ import zipfile
 import pytest
 
 from conftest import ROOT
+from test_install import Machine
 
 
 def pip(command, *words):
@@ -59,17 +60,6 @@ def test_building_it_leaves_nothing_in_the_source(wheel):
     assert [line for line in left if "__pycache__" not in line and line[:2] in ("??", "!!")] == []
 
 
-@pytest.mark.parametrize("missing", ["PKG_CONFIG_LIBDIR", "PATH"], ids=["headers", "make"])
-def test_without_headers_or_make_it_names_what_to_install(tmp_path, pip_wheel, missing):
-    """As pip runs it; pkg-config or the shell finds nothing."""
-    env = {key: value for key, value in os.environ.items() if key != "RIFFLE_LIBRARY"}
-    done = pip_wheel(ROOT / "python", tmp_path, {**env, missing: str(tmp_path)})
-    assert done.returncode != 0
-    debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
-    debian = debian.replace('"$kafka_package"', "librdkafka-dev")  # the system's, unless another one is bundled
-    assert f"apt-get install {' '.join(debian.split())}\n" in done.stdout + done.stderr
-
-
 MAKEFILE = """\
 B ?= build
 all: $B/gen/build_info.c $B/riffle $B/libriffle.so.0
@@ -82,20 +72,58 @@ always:
 """
 
 
-def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(tmp_path, pip_wheel):
-    """In a small checkout whose make writes the name of the build folder into program and library."""
-    checkout, env = tmp_path / "checkout", {key: value for key, value in os.environ.items()
-                                            if key not in ("RIFFLE_LIBRARY", "RIFFLE_PROGRAM", "MAKEFLAGS", "MFLAGS", "CFLAGS", "B")}
-    shutil.copytree(ROOT / "python", checkout / "python", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "VERSION", checkout)
-    (checkout / "consumer/reader").mkdir(parents=True)
-    (checkout / "consumer/reader/riffle.h").touch()
-    (checkout / "Makefile").write_text(MAKEFILE)
-    subprocess.run(["make", "-s", "CFLAGS=-O2"], cwd=checkout, env=env, check=True)
+ENV = {key: value for key, value in os.environ.items()
+       if key not in ("RIFFLE_LIBRARY", "RIFFLE_PROGRAM", "LIBRDKAFKA", "MAKEFLAGS", "MFLAGS", "CFLAGS", "B")}
+
+
+@pytest.fixture
+def machine(tmp_path):
+    """A small checkout, whose make writes the name of the build folder into program and library."""
+    machine = Machine(tmp_path / "checkout")
+    shutil.copytree(ROOT / "python", machine.folder / "python", symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "VERSION", machine.folder)
+    (machine.folder / "consumer/reader").mkdir(parents=True)
+    (machine.folder / "consumer/reader/riffle.h").touch()
+    (machine.folder / "Makefile").write_text(MAKEFILE)
+    return machine
+
+
+@pytest.mark.parametrize("apt, package", [("2.0.2-1", "librdkafka-dev"), ("2.8.0-1", "libssl-dev")])
+@pytest.mark.parametrize("missing", ["headers", "make"])
+def test_without_headers_or_make_it_names_what_to_install(machine, pip_wheel, missing, apt, package):
+    """The package of librdkafka is the one that `make deps-build` would install."""
+    machine.has_librdkafka(None)
+    machine.apt_has(apt)
+    machine.has("cc")
+    if missing == "headers":
+        machine.has("make")
+        machine.has("pkg-config", "exit 1")
+    done = pip_wheel(machine.folder / "python", machine.folder, {**ENV, "PATH": str(machine.path)})
+    assert done.returncode != 0
+    debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
+    debian = debian.replace('"$kafka_package"', package)
+    assert f"apt-get install {' '.join(debian.split())}\n" in done.stdout + done.stderr
+
+
+def test_an_unfit_librdkafka_of_the_system_is_replaced_by_the_bundled_one(machine, pip_wheel, tmp_path):
+    """pip needs no headers of the system's. The bundled one is there already."""
+    machine.has("pkg-config", 'case "$*" in "--modversion rdkafka") echo 2.8.0 ;; *" rdkafka"*) exit 1 ;; esac')
+    version = subprocess.run([machine.folder / "scripts/librdkafka", "--version"], check=True, capture_output=True, text=True).stdout
+    (machine.folder / "build/librdkafka").mkdir(parents=True)
+    (machine.folder / "build/librdkafka/.version").write_text(version)
+    done = pip_wheel(machine.folder / "python", tmp_path / "wheels", {**ENV, "PATH": f"{machine.path}:{ENV['PATH']}"})
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (machine.folder / "build/librdkafka.choice").read_text().startswith("bundled\n")
+
+
+def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(machine, pip_wheel, tmp_path):
+    machine.has("pkg-config")
+    env = {**ENV, "LIBRDKAFKA": "system", "PATH": f"{machine.path}:{ENV['PATH']}"}
+    subprocess.run(["make", "-s", "CFLAGS=-O2"], cwd=machine.folder, env=env, check=True)
     for flags, folder in (("-O2", "build"), ("-O0", "build/wheel-here")):
         to = tmp_path / flags
-        done = pip_wheel(checkout / "python", to, {**env, "CFLAGS": flags})
-        assert done.returncode == 0, done.stderr
+        done = pip_wheel(machine.folder / "python", to, {**env, "CFLAGS": flags})
+        assert done.returncode == 0, done.stdout + done.stderr
         inside = zipfile.ZipFile(next(to.glob("*.whl")))
         for name in ("libriffle.so.0", "bin/riffle"):
             assert inside.read(f"riffle/{name}").decode() == folder + "\n"
