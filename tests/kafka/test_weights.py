@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -530,6 +531,18 @@ def test_a_domain_joins_a_running_mix_and_leaves_it_again(riffle, fill, running,
     domains = {d["name"]: d for d in state(config)["domains"]}
     assert [domains[d]["index"] for d in ("a", "b", "new")] == [0, 1, 2]
     assert domains["a"]["state"] == "left" and domains["new"]["joined"]
+
+
+def test_a_domain_that_memory_has_no_room_for_is_refused_each_time_that_it_asks(riffle, fill, configure, status, wait_for):
+    fill("a")
+    fill("large", sequences=8000)
+    few = riffle("mix", "-c", configure({"a": 1}, memory="1MB"), check=False).stderr
+    config = configure({"a": 1}, create=False, memory=re.search(r"allow (\d+) MB", few)[1] + "MB", max_lead_steps=10)
+    riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)
+    wait_for(lambda: status(config)["mix"]["step_next"] == 10, "ten steps")
+    for _ in range(2):
+        done = riffle("weights", "-c", config, "--join", "large=1", check=False)
+        assert done.returncode == 1 and re.search(r"mix.memory: \d+ MB are not enough", done.stderr), done.stderr
 
 
 def test_a_domain_that_joined_is_there_after_a_kill_9(riffle, fill, configure, read, ask):
