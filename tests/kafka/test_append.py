@@ -88,6 +88,19 @@ def test_an_append_takes_the_lines_that_the_last_file_has_grown_by(corpus, encod
     check(corpus, encoding, [one, two + three])
 
 
+def test_a_reject_of_an_append_has_its_line_in_the_whole_file(corpus):
+    before = lines(texts(30, 1))
+    (corpus.folder / "a.jsonl").write_text(before)
+    corpus.config["max_rejects"] = 0.5
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    corpus.create().produce()
+    with open(corpus.folder / "a.jsonl", "a") as out:
+        out.write("bad\n" + lines(texts(30, 2)))
+    corpus.produce("--append")
+    [reject] = corpus.rejects()
+    assert (reject["file"], reject["line"], reject["byte"]) == ("a.jsonl", "31", str(len(before.encode())))
+
+
 @pytest.mark.parametrize("what", ["gz", "exec"])
 def test_an_append_to_a_compressed_file_or_a_program_skips_what_was_read(corpus, encoding, what):
     one, two = texts(50, 1), texts(50, 2)

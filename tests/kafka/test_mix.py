@@ -150,6 +150,20 @@ def test_several_partitions_are_all_drawn_once_an_epoch(riffle, fill, configure,
     assert len(places) == 320 and all(d["epoch"] == 0 for d in drawn)
 
 
+def test_the_offsets_of_the_mixers_group_are_what_was_taken_of_each_partition(riffle, fill, configure, read, tools, bootstrap,
+                                                                              unique):
+    """Lag tools show them; riffle itself does not read them back."""
+    fill("wide", sequences=320, partitions=4)
+    config = configure({"wide": 1}, partitions=4)
+    riffle("mix", "-c", config, "--until-step", 7)
+    drawn = [json.loads(line)["partition"] for line in read(config, 7, form="jsonl")]
+    taken = [drawn.count(partition) for partition in range(4)]
+    assert len(set(taken)) > 1, "equal numbers would not show a partition's offset at another one"
+    group = subprocess.run([tools / "broker", "group", f"{unique}-mix.mixer", f"{unique}.wide", "4"], check=True, text=True,
+                           capture_output=True, timeout=60, env={**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}).stdout
+    assert [int(line.split()[0]) for line in group.splitlines()] == taken
+
+
 def test_the_lead_bounds_the_mixer_and_a_commit_frees_it(riffle, fill, configure, bootstrap, unique):
     fill("a")
     config = configure({"a": 1}, max_lead_steps=10)

@@ -603,6 +603,20 @@ def test_a_second_producer_waits_until_the_first_has_ended(corpus, encoding):
     assert len(corpus.values("a")) == is_whole(corpus, documents, encoding) + 1
 
 
+def test_producers_of_different_partitions_do_not_wait_for_each_other(corpus, encoding):
+    documents = parts(texts(60), 2)
+    for i, part in enumerate(documents):
+        (corpus.folder / f"{i}.jsonl").write_text(lines(part))
+    corpus.config["domains"] = {"a": {"train": ["{0..1}.jsonl"], "partitions": 2, "live": True}}
+    first = corpus.create().start("--partition", "0/2", "--follow")
+    wait_until(lambda: corpus.values("a", 0), "sequences of the first, which follows its file")
+    second = corpus.start("--partition", "1/2")
+    _, err = second.communicate(timeout=60)
+    assert second.returncode == 0 and first.poll() is None and "PRODUCE-TURN" not in err
+    published = [tokens(decode(v)) for v in corpus.log("a", 1)[0]]
+    assert published in [pack(part, encoding)[0] for part in documents]  # names decide which file a partition has
+
+
 def test_a_producer_that_waits_for_another_ends_with_sigterm(corpus, encoding):
     first, documents = half_way(corpus, encoding)
     second = corpus.start()

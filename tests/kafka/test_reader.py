@@ -124,6 +124,17 @@ def test_a_step_that_nobody_holds_is_used_again(mix, open_reader):
     assert len({step.tokens.ctypes.data for step in reader}) <= 4
 
 
+def test_steps_that_are_decoded_ahead_fit_ahead_bytes(mix, open_reader, wait_for):
+    mix("--steps", 100, "--length", 1024, "--end")
+    waiting = lambda reader: int(re.search(r"^riffle_reader_queue_steps\{.*\} (\d+)$", reader.metrics(), re.M)[1])
+    small = open_reader(step=0, ahead_bytes=1 << 20)
+    step = small.next(60)
+    large = open_reader(step=0)
+    large.next(60)
+    wait_for(lambda: waiting(large) > 50 and waiting(small) > 2, "as many steps as there may be")
+    assert waiting(small) < (1 << 20) / step.tokens.nbytes < 20  # it has had more time than the other one
+
+
 def test_tokens_are_written_into_the_callers_array(mix, open_reader, riffle_module):
     expected = mix("--steps", 5, "--length", 16, "--end")
     reader = open_reader(step=0)
@@ -347,14 +358,14 @@ def test_commits_with_and_without_waiting(mix, open_reader, riffle_module, boots
 
 
 def test_a_reader_that_commits_by_itself(mix, open_reader):
-    mix("--steps", 20, "--lead", 8, "--end")
+    mix("--steps", 21, "--lead", 8, "--end")
     reader = open_reader(commit_every=1000)  # a quarter of the lead: every 2 steps
     for _ in range(7):
         next(reader)
     reader.flush()
     assert reader.committed == 6
-    assert list(reader)[-1].step == 19
-    assert reader.committed == 20  # the end too
+    assert list(reader)[-1].step == 20
+    assert reader.committed == 21  # the end too, which is no second step
 
 
 def test_a_run_whose_commits_are_gone_is_lost(mix, riffle_module, bootstrap, open_reader):

@@ -5,6 +5,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -532,6 +533,18 @@ def test_a_domain_joins_a_running_mix_and_leaves_it_again(riffle, fill, running,
     assert domains["a"]["state"] == "left" and domains["new"]["joined"]
 
 
+def test_a_domain_that_memory_has_no_room_for_is_refused_each_time_that_it_asks(riffle, fill, configure, status, wait_for):
+    fill("a")
+    fill("large", sequences=8000)
+    few = riffle("mix", "-c", configure({"a": 1}, memory="1MB"), check=False).stderr
+    config = configure({"a": 1}, create=False, memory=re.search(r"allow (\d+) MB", few)[1] + "MB", max_lead_steps=10)
+    riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)
+    wait_for(lambda: status(config)["mix"]["step_next"] == 10, "ten steps")
+    for _ in range(2):
+        done = riffle("weights", "-c", config, "--join", "large=1", check=False)
+        assert done.returncode == 1 and re.search(r"mix.memory: \d+ MB are not enough", done.stderr), done.stderr
+
+
 def test_a_domain_that_joined_is_there_after_a_kill_9(riffle, fill, configure, read, ask):
     fill("a", "new", sequences=200)
     calm, stormy = configure({"a": 1}, "calm"), configure({"a": 1}, "stormy")
@@ -720,6 +733,30 @@ def test_waits_lends_and_requests_among_them_are_repeated_by_a_replay(riffle, fi
         wait_for(lambda: step_of(status, config) == 60, "the lead")
     stop(mixer)
     riffle("replay", "-c", config, "--steps", f"0..{step_of(status, config)}")
+
+
+def test_a_mixer_that_runs_takes_the_new_length_of_a_sealed_domain(riffle, fill, configure, read, tools, bootstrap, unique,
+                                                                  status, wait_for):
+    """It asks for the lengths of all domains every five seconds; nobody starts it again."""
+    env = {**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}
+    topic = lambda *words, **more: subprocess.run([tools / "topic", *words], env=env, check=True, text=True,
+                                                  stdout=subprocess.PIPE, **more).stdout
+    fill("a", sequences=48, corpus=f"{unique}-long")
+    fill("a", sequences=16)
+    config = configure({"a": 1}, max_lead_steps=4)
+    mixer = riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)
+    wait_for(lambda: step_of(status, config) == 4, "four steps, each of them an epoch")
+    topic("append", f"{unique}.a", input="".join(topic("read", f"{unique}-long.a").splitlines(keepends=True)[16:]))
+    epochs = collections.defaultdict(list)
+
+    def has_drawn_all():
+        for _, _, epoch, ordinal in places(read(config, 4, form="jsonl", commit_every=4)):
+            epochs[epoch].append(ordinal)
+        return len(epochs[max(epochs) - 1]) == 48
+    wait_for(has_drawn_all, "an epoch of the new length")
+    stop(mixer)
+    whole = [sorted(epochs[epoch]) for epoch in sorted(epochs)[:-1]]
+    assert whole == sorted(whole, key=len) and all(o in (list(range(16)), list(range(48))) for o in whole)
 
 
 def test_an_extended_domain_has_its_new_length_from_the_next_epoch_on(riffle, fill, configure, read, tools, bootstrap, unique,
