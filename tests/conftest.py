@@ -20,10 +20,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 
 # Files that take longest, the longest first: several workers (scripts/test) then end at about the same time.
-LONGEST = ["access", "tokenizer_json", "import", "weights", "tail_loss", "replay", "tokenizer", "inspect", "produce",
-           "rack", "held_follower", "coordinator_leaves", "lagging", "read", "administrators", "append", "follow", "packing",
-           "serve", "changed_keys", "mix", "scarcity", "riffle_source", "topics", "chaos", "batch", "metrics", "broker",
-           "bad_records", "reader", "conformance", "export", "status", "doubt", "runs", "reader_broker"]
+LONGEST = ["access", "weights", "replay", "tail_loss", "tokenizer_json", "rack", "held_follower", "coordinator_leaves",
+           "lagging", "chaos", "produce", "import", "inspect", "serve", "follow", "mix", "administrators", "reader",
+           "compat", "read", "metrics", "status", "standby", "package", "cli", "broker", "packing", "tokenizer", "append",
+           "scarcity", "partitions", "repair", "doubt", "plan", "checkpoints", "bad_records", "no_target", "conformance",
+           "runs", "changed_keys", "elastic", "derived", "topics", "export", "batch"]
 
 # Session fixtures that start brokers. All tests that use one of them go to the same worker, so that it is started once.
 BROKERS = {"struck", "single_broker", "broker_pair", "lagging_brokers"}
