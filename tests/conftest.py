@@ -52,7 +52,6 @@ def children():
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "alone: measures time; no other test may run beside it")
     config.addinivalue_line("markers", "long(FILE::TEST): takes more than 15 s; that test of `make test` sees the same behavior. "
                             "Only `make test-all` has it")
     has_workers = config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ

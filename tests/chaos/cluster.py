@@ -105,13 +105,9 @@ class Cluster:
         self.bootstrap = found
 
     def down(self):
-        """Kills all brokers at once. Their data are deleted anyway, and a clean end takes long if one of several is dead."""
-        for file in self.folder.glob("*/*.pid"):
-            pid = int(file.read_text())
-            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if str(file.with_suffix(".properties")).encode() in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
-                    os.kill(pid, signal.SIGKILL)
         if self.mounted:
+            for node in range(1, self.brokers + 1):
+                self.end(node, signal.SIGKILL)
             subprocess.run(["umount", "-l", self.mounted], check=False)
         self.script("down")
 

@@ -721,7 +721,7 @@ def test_beside_a_mix_at_full_rate_with_ten_clients_it_costs_little(configure, f
     peak = server.memory_mb("VmHWM")
     said = f"serve: {100 * part:.1f} % of a core, {server.memory_mb():.0f} MB, at most {peak:.0f} MB"
     print(said)
-    record_property("cost", said)  # in the report of the run, build/pytest-*.xml
+    record_property("cost", said)  # in the report of the run, build/pytest.xml
     assert mixer.poll() is None
     mixer.terminate()
     assert SANITIZED or (part < 0.2 and peak < 50)

@@ -735,18 +735,23 @@ def test_waits_lends_and_requests_among_them_are_repeated_by_a_replay(riffle, fi
     riffle("replay", "-c", config, "--steps", f"0..{step_of(status, config)}")
 
 
-def test_a_mixer_that_runs_takes_the_new_length_of_a_sealed_domain(riffle, fill, configure, read, tools, bootstrap, unique,
-                                                                  status, wait_for):
-    """It asks for the lengths of all domains every five seconds; nobody starts it again."""
+@pytest.fixture
+def run_topic(tools, bootstrap):
+    """Runs the tool `topic`, and returns what it prints."""
     env = {**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}
-    topic = lambda *words, **more: subprocess.run([tools / "topic", *words], env=env, check=True, text=True,
-                                                  stdout=subprocess.PIPE, **more).stdout
+    return lambda *words, **more: subprocess.run([tools / "topic", *words], env=env, check=True, text=True,
+                                                 stdout=subprocess.PIPE, **more).stdout
+
+
+def test_a_mixer_that_runs_takes_the_new_length_of_a_sealed_domain(riffle, fill, configure, read, run_topic, unique, status,
+                                                                  wait_for):
+    """It asks for the lengths of all domains every five seconds; nobody starts it again."""
     fill("a", sequences=48, corpus=f"{unique}-long")
     fill("a", sequences=16)
     config = configure({"a": 1}, max_lead_steps=4)
     mixer = riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)
     wait_for(lambda: step_of(status, config) == 4, "four steps, each of them an epoch")
-    topic("append", f"{unique}.a", input="".join(topic("read", f"{unique}-long.a").splitlines(keepends=True)[16:]))
+    run_topic("append", f"{unique}.a", input="".join(run_topic("read", f"{unique}-long.a").splitlines(keepends=True)[16:]))
     epochs = collections.defaultdict(list)
 
     def has_drawn_all():
@@ -759,19 +764,16 @@ def test_a_mixer_that_runs_takes_the_new_length_of_a_sealed_domain(riffle, fill,
     assert whole == sorted(whole, key=len) and all(o in (list(range(16)), list(range(48))) for o in whole)
 
 
-def test_an_extended_domain_has_its_new_length_from_the_next_epoch_on(riffle, fill, configure, read, tools, bootstrap, unique,
-                                                                      status, wait_for):
+def test_an_extended_domain_has_its_new_length_from_the_next_epoch_on(riffle, fill, configure, read, run_topic, unique, status,
+                                                                      wait_for):
     """The topic of a sealed domain gets more sequences and another End while the mix runs."""
-    env = {**os.environ, "RIFFLE_BOOTSTRAP": bootstrap}
-    topic = lambda *words, **more: subprocess.run([tools / "topic", *words], env=env, check=True, text=True,
-                                                  stdout=subprocess.PIPE, **more).stdout
     fill("a", sequences=100, corpus=f"{unique}-long")
     fill("a", sequences=40)
     config = configure({"a": 1}, max_lead_steps=4)
     mixer = riffle.popen("mix", "-c", config, stderr=subprocess.DEVNULL)
     wait_for(lambda: step_of(status, config) == 4, "four steps: 64 sequences, in the second epoch")
-    records = topic("read", f"{unique}-long.a").splitlines(keepends=True)
-    topic("append", f"{unique}.a", input="".join(records[40:]))
+    records = run_topic("read", f"{unique}-long.a").splitlines(keepends=True)
+    run_topic("append", f"{unique}.a", input="".join(records[40:]))
     wait_for(lambda: {d["name"]: d for d in status(config)["domains"]}["a"]["sealed_length"] == 100, "the new End")
     stop(mixer)
     config = configure({"a": 1}, max_lead_steps=0)
