@@ -4,6 +4,7 @@ $B is the build folder (default build). The broker is $RIFFLE_TEST_BOOTSTRAP or,
 set, what `scripts/kafka up` gives.
 """
 
+import contextlib
 import importlib
 import json
 import os
@@ -126,34 +127,32 @@ def bootstrap():
     return up.stdout.strip()
 
 
-DROP_TOGETHER = 8  # tests, because starting the program takes longer than the deletion
-
-
 @pytest.fixture(scope="session")
 def dropped(tools):
-    """dropped(prefix) deletes the topics whose names begin with it, soon or at the end of the run."""
-    waiting = []
+    """dropped(prefix) has the topics deleted whose names begin with it, by one process of the whole run. Nothing waits for it,
+    and topics that it fails to delete do no harm."""
+    broker = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
+    if not broker or not (tools / "topic").exists():
+        yield lambda prefix: None
+        return
+    deleter = subprocess.Popen([tools / "topic", "drop"], env={**os.environ, "RIFFLE_BOOTSTRAP": broker}, stdin=subprocess.PIPE,
+                               text=True)
 
-    def drop():
-        broker = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
-        if waiting and broker and (tools / "topic").exists():
-            subprocess.run([tools / "topic", "drop", *waiting], env={**os.environ, "RIFFLE_BOOTSTRAP": broker}, timeout=120,
-                           check=False)  # what stays is in nobody's way
-        waiting.clear()
+    def drop(prefix):
+        with contextlib.suppress(BrokenPipeError):
+            deleter.stdin.write(f"{prefix}\n")
+            deleter.stdin.flush()
 
-    def later(prefix):
-        waiting.append(prefix)
-        if len(waiting) >= DROP_TOGETHER:
-            drop()
-
-    yield later
-    drop()
+    yield drop
+    with contextlib.suppress(BrokenPipeError):
+        deleter.stdin.close()
+    deleter.wait(120)
 
 
 @pytest.fixture
 def unique(dropped):
-    """A fresh prefix for names of corpora and mixes. Their topics are deleted soon after the test: every `riffle topics`
-    asks for all topics of a broker, and a whole run leaves eleven thousand partitions."""
+    """A fresh prefix for names of corpora and mixes. Their topics are deleted after the test, because every `riffle topics` asks for
+    all topics of a broker, and a whole run leaves eleven thousand partitions."""
     prefix = "t" + secrets.token_hex(5)
     yield prefix
     dropped(prefix)

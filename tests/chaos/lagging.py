@@ -299,8 +299,8 @@ def one_run(folder, cluster, commands, seed, number, encoding):
     try:
         run = Run(folder, cluster.bootstrap, commands, seed, number)
         run.go(encoding)
-        subprocess.run([BUILD / "tests/tools/topic", "drop", run.name], env={**os.environ, "RIFFLE_BOOTSTRAP": cluster.bootstrap},
-                       check=True, timeout=COMMAND_S, capture_output=True)
+        subprocess.run([BUILD / "tests/tools/topic", "drop"], input=f"{run.name}\n", text=True, check=True, timeout=COMMAND_S,
+                       env={**os.environ, "RIFFLE_BOOTSTRAP": cluster.bootstrap}, capture_output=True)
         problem = ""
     except Interrupted:
         raise

@@ -138,8 +138,8 @@ def struck(request, build, tools, package, vocab, tmp_path_factory):
 
 
 def drop_topics(tools, broker, unique):
-    subprocess.run([tools / "topic", "drop", unique], env={**os.environ, "RIFFLE_BOOTSTRAP": broker.bootstrap}, timeout=60,
-                   check=True)
+    subprocess.run([tools / "topic", "drop"], input=f"{unique}\n", text=True, check=True, timeout=60,
+                   env={**os.environ, "RIFFLE_BOOTSTRAP": broker.bootstrap})
 
 
 @pytest.fixture(scope="session")

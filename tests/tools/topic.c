@@ -13,8 +13,9 @@
  *         the same with the record's key, in hex, in place of the offset; nothing: it has none
  *     RIFFLE_BOOTSTRAP=localhost:9092 topic delete TOPIC
  *         deletes it, and waits until the brokers know it no more
- *     RIFFLE_BOOTSTRAP=localhost:9092 topic drop PREFIX...
- *         deletes all whose names begin so, and waits for nothing but the answer
+ *     RIFFLE_BOOTSTRAP=localhost:9092 topic drop
+ *         deletes all topics whose names begin with a line of stdin, line by line as they come, and
+ *         does not wait until every broker has forgotten them
  *
  * Exit 1 with a sentence on any failure.
  */
@@ -246,19 +247,9 @@ delete_topic(const char *name)
 	kafka_close(rk);
 }
 
-static bool
-begins_so(const char *topic, char *const *prefixes, int n)
-{
-	for (int i = 0; i < n; i++)
-		if (strncmp(topic, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
-	return false;
-}
-
 static void
-drop_topics(char *const *prefixes, int prefixes_n)
+drop_topics(rd_kafka_t *rk, const char *prefix)
 {
-	rd_kafka_t *rk = open_handle(KAFKA_ADMIN);
 	const struct rd_kafka_metadata *all;
 	rd_kafka_DeleteTopic_t **request;
 	size_t n = 0;
@@ -269,12 +260,27 @@ drop_topics(char *const *prefixes, int prefixes_n)
 	if (request == NULL)
 		end_with("no memory");
 	for (int i = 0; i < all->topic_cnt; i++)
-		if (begins_so(all->topics[i].topic, prefixes, prefixes_n))
+		if (strncmp(all->topics[i].topic, prefix, strlen(prefix)) == 0)
 			request[n++] = rd_kafka_DeleteTopic_new(all->topics[i].topic);
 	rd_kafka_metadata_destroy(all);
 	if (n > 0)
 		remove_topics(rk, request, n);
 	free(request);
+}
+
+static void
+drop_as_asked(void)
+{
+	rd_kafka_t *rk = open_handle(KAFKA_ADMIN);
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+
+	while ((n = getline(&line, &room, stdin)) > 1) {
+		line[n - 1] = '\0';
+		drop_topics(rk, line);
+	}
+	free(line);
 	kafka_close(rk);
 }
 
@@ -328,12 +334,12 @@ main(int argc, char **argv)
 		append_topic(argv[2]);
 	else if (argc == 3 && strcmp(argv[1], "delete") == 0)
 		delete_topic(argv[2]);
-	else if (argc >= 3 && strcmp(argv[1], "drop") == 0)
-		drop_topics(argv + 2, argc - 2);
+	else if (argc == 2 && strcmp(argv[1], "drop") == 0)
+		drop_as_asked();
 	else {
 		fprintf(stderr,
 		    "usage: %s read[-keys] TOPIC | write TOPIC PARTITIONS | append[-keys] TOPIC | "
-		    "delete TOPIC | drop PREFIX...\n",
+		    "delete TOPIC | drop\n",
 		    argv[0]);
 		return 2;
 	}
