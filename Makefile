@@ -30,9 +30,11 @@ PACKAGES := $(if $(BUNDLED),rdkafka-static,rdkafka) '>=' 2.0.2 avro-c yaml-0.1 l
 PKG_CONFIG := $(if $(BUNDLED),PKG_CONFIG_PATH=$(BUNDLED)/lib/pkgconfig:$$PKG_CONFIG_PATH )pkg-config
 # Of the program alone: the library needs no server.
 SERVING  := libmicrohttpd
-INCLUDED := $(patsubst -I$(BUNDLED)/%,-isystem $(BUNDLED)/%,\
-	$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null; $(PKG_CONFIG) --cflags $(SERVING) 2>/dev/null))
-LINKED   := $(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null)
+# Where pkg-config describes another system's root, it also puts that before the folder of the bundled librdkafka.
+outside_root = $(if $(BUNDLED),$(subst $(PKG_CONFIG_SYSROOT_DIR)$(BUNDLED)/,$(BUNDLED)/,$1),$1)
+INCLUDED := $(patsubst -I$(BUNDLED)/%,-isystem $(BUNDLED)/%,$(call outside_root,\
+	$(shell $(PKG_CONFIG) --cflags $(PACKAGES) 2>/dev/null; $(PKG_CONFIG) --cflags $(SERVING) 2>/dev/null)))
+LINKED   := $(call outside_root,$(shell $(PKG_CONFIG) --libs $(PACKAGES) 2>/dev/null))
 RDKAFKA_VERSION := $(shell $(PKG_CONFIG) --modversion $(firstword $(PACKAGES)) 2>/dev/null)
 # Of riffle.pc, for who links libriffle.a.
 REQUIRES := $(if $(BUNDLED),libssl libcrypto zlib,rdkafka) avro-c libzstd libxxhash jansson
