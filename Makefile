@@ -212,8 +212,13 @@ mutate: $(TESTS) $B/sim
 
 test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.4: the newest). T=tests/kafka/test_read.py[::NAME]: these
 	@echo == compiling
-	@$(PARALLEL) $(if $T,product $(REAL),all-programs)
+	@$(PARALLEL) fetch-for-tests $(if $T,product $(REAL),all-programs)
 	@B=$B KAFKA=$(KAFKA) LONG=$(LONG) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)
+
+# Installing Python's packages takes most of a minute of one core: beside compiling.
+fetch-for-tests:
+	@scripts/venv
+	@scripts/vocab
 
 test-all:  ## the same, and the tests that take more than 15 s and repeat what another one sees (`git grep mark.long tests`)
 	@$(MAKE) --no-print-directory test LONG=1
@@ -410,7 +415,7 @@ clean:  ## remove what was compiled; what was fetched, and a broker that runs, s
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z_.-]+:.*## / { printf "%-22s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-.PHONY: always build product all-programs debug unit sim sim-long mutants mutate test test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages test-distros nightly chaos \
+.PHONY: always build product all-programs debug unit sim sim-long mutants mutate test fetch-for-tests test-all matrix asan tsan test-sanitized stress-python valgrind fuzz fuzzers fuzz-tokenizer vectors test-torch test-stores test-page test-derived test-frameworks test-metrics test-java test-packages test-distros nightly chaos \
 	stuck soak lagging demo demo-page picture bench bench-serve swarm bench-trainers bench-tokenizer bench-produce check layers format format-check deps wheel wheel-programs dist image deb install put-in-place uninstall clean help
 .SECONDARY:
 -include $(patsubst %.c,$B/%.d,$(filter %.c,$(SOURCES))) $B/gen/schema_text.d $B/gen/build_info.d
