@@ -31,9 +31,10 @@ def silenced():
 
 
 def lines_of(texts):
-    """JSON lines, whose texts may hold bytes that are not UTF-8."""
-    dumped = [json.dumps(t.decode("utf-8", "surrogateescape"), ensure_ascii=False) for t in texts]
-    return b"".join(b'{"text":' + d.encode("utf-8", "surrogateescape") + b"}\n" for d in dumped)
+    """Returns texts as JSON lines. Bytes are written as they are, even if they are not UTF-8."""
+    raw = [t.encode() if isinstance(t, str) else t for t in texts]
+    lines = json.dumps([{"text": r.decode("latin-1")} for r in raw], ensure_ascii=False, separators=("\n", ":"))
+    return lines[1:-1].encode("latin-1") + b"\n"
 
 
 def options_of(case):

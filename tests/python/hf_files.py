@@ -2,7 +2,10 @@
 
 import base64
 import functools
+import hashlib
 import json
+import os
+import pathlib
 
 import tokenizers
 from tokenizers import models, pre_tokenizers, trainers
@@ -38,7 +41,7 @@ ALPHABET = alphabet()
 
 
 def show(token):
-    return "".join(ALPHABET[b] for b in token)
+    return token.decode("latin-1").translate(ALPHABET)
 
 
 def byte_level(use_regex=True, add_prefix_space=False):
@@ -111,6 +114,20 @@ def merge_of(token, ranks):
         if i < len(pairs):
             pairs[i] = of(parts[i] + parts[i + 1], none)
     return parts
+
+
+def write_file_of_ranks(path, family):
+    """Writes a .tiktoken vocabulary as a tokenizer.json next to it, if that is not there yet: its merges take seconds. Returns
+    its path, whose name has a hash of the vocabulary and of this module."""
+    made_of = hashlib.sha256(path.read_bytes() + pathlib.Path(__file__).read_bytes()).hexdigest()
+    made = path.with_suffix(f".{made_of[:16]}.json")
+    if not made.exists():
+        for earlier in path.parent.glob(f"{path.stem}.*.json"):
+            earlier.unlink(missing_ok=True)
+        unfinished = made.with_suffix(f".{os.getpid()}")
+        unfinished.write_text(json.dumps(file_of_ranks(read_ranks(path), family), ensure_ascii=False))
+        unfinished.rename(made)
+    return made
 
 
 def file_of_ranks(ranks, family, pairs=True, **more):

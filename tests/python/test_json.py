@@ -12,7 +12,7 @@ import subprocess
 import pytest
 
 PATHS = ["text", "meta.source", "meta"]
-FUZZ_CASES = 20000
+FUZZ_CASES = 10_000
 FOREIGN = 0x10F000  # bytes that are no UTF-8 are U+10F080.. while Python has them
 
 

@@ -1,12 +1,17 @@
 """scripts/layers on small trees: what it finds, and what it names when it does."""
 
+import contextlib
+import io
 import os
 import pathlib
 import subprocess
+import sys
+import unittest.mock
 
 import pytest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts/layers"
+CODE = compile(SCRIPT.read_text(), SCRIPT, "exec")
 
 ROOMS = """\
 common/base     | base.h  | | names
@@ -38,17 +43,28 @@ FILES = {
 }
 
 
-def layers(tree, *words, **changes):
-    for name, text in {**FILES, **changes.pop("files", {})}.items():
+def layers(tree, *words, files={}, alone=False):
+    """Runs scripts/layers on FILES and `files`. If `alone`, a new Python runs it."""
+    for name, text in {**FILES, **files}.items():
         path = tree / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return subprocess.run([SCRIPT, *words], cwd=tree, capture_output=True, text=True,
-                          env={**os.environ, "COMPILE_COMMAND": "cc -std=c11 -I."})
+    compiler = {"COMPILE_COMMAND": "cc -std=c11 -I."}
+    if alone:
+        return subprocess.run([SCRIPT, *words], cwd=tree, capture_output=True, text=True, env={**os.environ, **compiler})
+    status, out, errors = 0, io.StringIO(), io.StringIO()
+    with (contextlib.chdir(tree), contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors),
+          unittest.mock.patch.dict(os.environ, compiler), unittest.mock.patch.object(sys, "argv", [str(SCRIPT), *words])):
+        try:
+            exec(CODE, {"__name__": "__main__"})
+        except SystemExit as end:
+            status = end.code
+    return subprocess.CompletedProcess(words, status, out.getvalue(), errors.getvalue())
 
 
-def test_a_tree_that_holds_the_rules_passes(tmp_path):
-    done = layers(tmp_path)
+@pytest.mark.parametrize("alone", [False, True])
+def test_a_tree_that_holds_the_rules_passes(tmp_path, alone):
+    done = layers(tmp_path, alone=alone)
     assert (done.stderr, done.returncode) == ("", 0)
 
 
@@ -110,7 +126,7 @@ VIOLATIONS = {
 @pytest.mark.parametrize("kind", VIOLATIONS)
 def test_a_violation_is_named_and_fails(tmp_path, kind):
     files, message = VIOLATIONS[kind]
-    done = layers(tmp_path, files=files)
+    done = layers(tmp_path, files=files, alone=kind == "a room directly")
     assert f"layers: {message}\n" in done.stderr
     assert done.returncode == 1
 

@@ -21,27 +21,45 @@ def pip(command, *words):
     return [sys.executable, "-m", "pip", *command, "-q", "--disable-pip-version-check", *words]
 
 
+ENV = {key: value for key, value in os.environ.items()
+       if key not in ("RIFFLE_LIBRARY", "RIFFLE_PROGRAM", "LIBRDKAFKA", "MAKEFLAGS", "MFLAGS", "CFLAGS", "B", "PYTHONPATH")}
+
+
+def empty_environment(folder):
+    """Makes a virtual environment without any package and returns its Python."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
+    return folder / "bin/python"
+
+
 @pytest.fixture(scope="module")
-def wheel(build, tmp_path_factory):
-    """The wheel, built as `pip install ./python` does."""
+def builder(tmp_path_factory):
+    """A Python that has what pip would install for each build, and nothing else."""
+    needed = re.search(r"^requires = \[(.*)\]", (ROOT / "python/pyproject.toml").read_text(), re.M)[1]
+    python = empty_environment(tmp_path_factory.mktemp("builder"))
+    subprocess.run(pip(["--python", python, "install"], "--no-compile", *[word.strip(' "') for word in needed.split(",")]),
+                   check=True, env=ENV)
+    return python
+
+
+def pip_wheel(builder, source, folder, env):
+    """Builds a wheel as `pip install SOURCE` does."""
+    return subprocess.run(pip(["--python", builder, "wheel"], "--no-deps", "--no-build-isolation", "-w", folder, source), env=env,
+                          capture_output=True, text=True)
+
+
+def setup_wheel(builder, source, folder, env):
+    """Builds a wheel by what pip calls, in half the time."""
+    return subprocess.run([builder, "setup.py", "-q", "bdist_wheel", "-d", folder], cwd=source, env=env, capture_output=True,
+                          text=True)
+
+
+@pytest.fixture(scope="module")
+def wheel(build, builder, tmp_path_factory):
     to = tmp_path_factory.mktemp("wheel")
-    env = {**os.environ, "RIFFLE_LIBRARY": str(build / "libriffle.so.0"), "RIFFLE_PROGRAM": str(build / "riffle")}
-    done = subprocess.run(pip(["wheel"], "--no-deps", "-w", to, ROOT / "python"), env=env, capture_output=True, text=True)
+    env = {**ENV, "RIFFLE_LIBRARY": str(build / "libriffle.so.0"), "RIFFLE_PROGRAM": str(build / "riffle")}
+    done = pip_wheel(builder, ROOT / "python", to, env)
     assert done.returncode == 0, done.stderr
     return next(to.glob("*.whl"))
-
-
-@pytest.fixture(scope="module")
-def pip_wheel(tmp_path_factory):
-    """pip_wheel(SOURCE, FOLDER, env) builds a wheel. What pip installs for each build it installs here once."""
-    needed = re.search(r"^requires = \[(.*)\]", (ROOT / "python/pyproject.toml").read_text(), re.M)[1]
-    to = tmp_path_factory.mktemp("setuptools")
-    subprocess.run(pip(["install"], "--target", to, *[word.strip(' "') for word in needed.split(",")]), check=True)
-
-    def run(source, folder, env):
-        return subprocess.run(pip(["wheel"], "--no-deps", "--no-build-isolation", "-w", folder, source),
-                              env={**env, "PYTHONPATH": str(to)}, capture_output=True, text=True)
-    return run
 
 
 def test_the_wheel_holds_program_and_library_and_fits_any_python(wheel, build):
@@ -72,10 +90,6 @@ always:
 """
 
 
-ENV = {key: value for key, value in os.environ.items()
-       if key not in ("RIFFLE_LIBRARY", "RIFFLE_PROGRAM", "LIBRDKAFKA", "MAKEFLAGS", "MFLAGS", "CFLAGS", "B")}
-
-
 @pytest.fixture
 def machine(tmp_path):
     """A small checkout, whose make writes the name of the build folder into program and library."""
@@ -88,9 +102,13 @@ def machine(tmp_path):
     return machine
 
 
-@pytest.mark.parametrize("apt, package", [("2.0.2-1", "librdkafka-dev"), ("2.8.0-1", "libssl-dev")])
-@pytest.mark.parametrize("missing", ["headers", "make"])
-def test_without_headers_or_make_it_names_what_to_install(machine, pip_wheel, missing, apt, package):
+@pytest.mark.parametrize("make_wheel, missing, apt, package", [
+    (pip_wheel, "headers", "2.0.2-1", "librdkafka-dev"),
+    (setup_wheel, "headers", "2.8.0-1", "libssl-dev"),
+    (setup_wheel, "make", "2.0.2-1", "librdkafka-dev"),
+    (setup_wheel, "make", "2.8.0-1", "libssl-dev"),
+])
+def test_without_headers_or_make_it_names_what_to_install(machine, builder, make_wheel, missing, apt, package):
     """The package of librdkafka is the one that `make deps-build` would install."""
     machine.has_librdkafka(None)
     machine.apt_has(apt)
@@ -98,31 +116,31 @@ def test_without_headers_or_make_it_names_what_to_install(machine, pip_wheel, mi
     if missing == "headers":
         machine.has("make")
         machine.has("pkg-config", "exit 1")
-    done = pip_wheel(machine.folder / "python", machine.folder, {**ENV, "PATH": str(machine.path)})
+    done = make_wheel(builder, machine.folder / "python", machine.folder, {**ENV, "PATH": str(machine.path)})
     assert done.returncode != 0
     debian = re.search(r"\n\s+packages\+=\((gcc[^)]*)\)", (ROOT / "scripts/deps").read_text()).group(1)
     debian = debian.replace('"$kafka_package"', package)
     assert f"apt-get install {' '.join(debian.split())}\n" in done.stdout + done.stderr
 
 
-def test_an_unfit_librdkafka_of_the_system_is_replaced_by_the_bundled_one(machine, pip_wheel, tmp_path):
+def test_an_unfit_librdkafka_of_the_system_is_replaced_by_the_bundled_one(machine, builder, tmp_path):
     """pip needs no headers of the system's. The bundled one is there already."""
     machine.has("pkg-config", 'case "$*" in "--modversion rdkafka") echo 2.8.0 ;; *" rdkafka"*) exit 1 ;; esac')
     version = subprocess.run([machine.folder / "scripts/librdkafka", "--version"], check=True, capture_output=True, text=True).stdout
     (machine.folder / "build/librdkafka").mkdir(parents=True)
     (machine.folder / "build/librdkafka/.version").write_text(version)
-    done = pip_wheel(machine.folder / "python", tmp_path / "wheels", {**ENV, "PATH": f"{machine.path}:{ENV['PATH']}"})
+    done = setup_wheel(builder, machine.folder / "python", tmp_path / "wheels", {**ENV, "PATH": f"{machine.path}:{ENV['PATH']}"})
     assert done.returncode == 0, done.stdout + done.stderr
     assert (machine.folder / "build/librdkafka.choice").read_text().startswith("bundled\n")
 
 
-def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(machine, pip_wheel, tmp_path):
+def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(machine, builder, tmp_path):
     machine.has("pkg-config")
     env = {**ENV, "LIBRDKAFKA": "system", "PATH": f"{machine.path}:{ENV['PATH']}"}
     subprocess.run(["make", "-s", "CFLAGS=-O2"], cwd=machine.folder, env=env, check=True)
     for flags, folder in (("-O2", "build"), ("-O0", "build/wheel-here")):
         to = tmp_path / flags
-        done = pip_wheel(machine.folder / "python", to, {**env, "CFLAGS": flags})
+        done = setup_wheel(builder, machine.folder / "python", to, {**env, "CFLAGS": flags})
         assert done.returncode == 0, done.stdout + done.stderr
         inside = zipfile.ZipFile(next(to.glob("*.whl")))
         for name in ("libriffle.so.0", "bin/riffle"):
@@ -130,21 +148,19 @@ def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(machine, pip_wh
 
 
 def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
-    env = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "RIFFLE_LIBRARY")}
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
-    python = tmp_path / "venv/bin/python"
-    subprocess.run(pip(["--python", python, "install"], "--no-deps", wheel), check=True, env=env)
+    python = empty_environment(tmp_path / "venv")
+    subprocess.run(pip(["--python", python, "install"], "--no-deps", "--no-compile", wheel), check=True, env=ENV)
     numpy = pathlib.Path(importlib.import_module("numpy").__file__).parents[1]  # the one thing it needs
     program = f"import sys; sys.path.append({str(numpy)!r})\nimport riffle\nprint(riffle.__file__)\n" \
               "try: riffle.Reader('m', '127.0.0.1:1', open_timeout=0.5)\nexcept riffle.BrokerError as why: print(why)"
-    done = subprocess.run([python, "-c", program], env=env, cwd=tmp_path, capture_output=True, text=True)
+    done = subprocess.run([python, "-c", program], env=ENV, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     where, why = done.stdout.splitlines()
     assert where.startswith(str(tmp_path / "venv")) and why.startswith("no broker answers at 127.0.0.1:1")
     version = f"riffle {(ROOT / 'VERSION').read_text().strip()}"
     for words in ([tmp_path / "venv/bin/riffle"], [python, "-c", f"import sys; sys.path.append({str(numpy)!r})\n"
                                                    "import runpy; runpy.run_module('riffle', run_name='__main__')"]):
-        done = subprocess.run([*words, "--version"], env=env, cwd=tmp_path, capture_output=True, text=True)
+        done = subprocess.run([*words, "--version"], env=ENV, cwd=tmp_path, capture_output=True, text=True)
         assert done.stdout.startswith(version), done.stderr
 
 

@@ -12,7 +12,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import golden_values as golden
 
-RECORDS_A_KIND = 80
+RECORDS_A_KIND = 40
 
 
 @pytest.fixture(scope="session")

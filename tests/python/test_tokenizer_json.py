@@ -1,6 +1,7 @@
 """tokenizer.json against its own library, PyPI's tokenizers, through `riffle tokenize`, in bulk."""
 
 import copy
+import functools
 import itertools
 import json
 import os
@@ -11,14 +12,14 @@ import unicodedata
 
 import hf_files as hf
 import pytest
-import tiktoken
 import tokenizers
-from test_tokenizer import LANGUAGES, REPRESENTATIVES, drawing, real_text, representatives
+from hf_compare import lines_of
+from test_tokenizer import LANGUAGES, REPRESENTATIVES, drawing, encoding, ids_in, real_text, representatives
 
 # How many `make test` draws. `make test-all` has 100,000 of the first and all of the others.
-RANDOM_TEXTS = 15_000
-ENTRIES = 20_000
-STRINGS_OF_FOUR = 20_000
+RANDOM_TEXTS = 8_000
+ENTRIES = 15_000
+STRINGS_OF_FOUR = 10_000
 FILES = {"gpt2": "r50k_base", "cl100k": "cl100k_base", "o200k": "o200k_base"}
 SCALARS = [chr(s) for s in range(0x110000) if not 0xD800 <= s < 0xE000]
 # Without the planes where nothing is, but their first characters.
@@ -32,9 +33,11 @@ class Pair:
 
     def __init__(self, program, folder):
         self.program, self.folder = program, folder
+        self.numbers = itertools.count()
+        self.oracle_of = functools.cache(lambda path: tokenizers.Tokenizer.from_file(str(path)))
 
     def write(self, content):
-        path = self.folder / f"t{len(list(self.folder.iterdir()))}.json"
+        path = self.folder / f"t{next(self.numbers)}.json"
         path.write_text(json.dumps(content, ensure_ascii=False))
         return path
 
@@ -48,10 +51,9 @@ class Pair:
         return done
 
     def ids(self, path, texts, *more):
-        data = "\n".join(json.dumps({"text": text}) for text in texts).encode() + b"\n"
-        lines = self.run(path, *more, data=data).stdout.splitlines()
-        assert len(lines) == len(texts)
-        return [one["tokens"] for one in json.loads(b"[" + b",".join(lines) + b"]")]
+        ids = ids_in(self.run(path, *more, data=lines_of(texts)).stdout)
+        assert len(ids) == len(texts)
+        return ids
 
     def decoded(self, path, ids):
         data = "\n".join(json.dumps({"tokens": one}) for one in ids).encode() + b"\n"
@@ -59,9 +61,12 @@ class Pair:
         return [json.loads(line)["text"] for line in lines]
 
     def same(self, content, texts, special=False, as_text=False):
-        """All ids are those of tokenizers; gives path, oracle and ids."""
-        path = content if isinstance(content, pathlib.Path) else self.write(content)
-        oracle = tokenizers.Tokenizer.from_file(str(path))
+        """All ids are those of tokenizers; gives path, oracle and ids. The oracle of a path is kept for the next call."""
+        if isinstance(content, pathlib.Path):
+            path, oracle = content, self.oracle_of(content)
+        else:
+            path = self.write(content)
+            oracle = tokenizers.Tokenizer.from_file(str(path))
         oracle.encode_special_tokens = as_text
         options = ["--add-special"] * special + ["--special-as-text"] * as_text
         ours = self.ids(path, texts, *options)
@@ -85,17 +90,20 @@ def learned():
 
 
 @pytest.fixture(scope="module")
-def known(pair, vocab):
+def known(vocab):
     """known(family) -> path of OpenAI's vocabulary as a tokenizer.json, and its ranks."""
-    made = {}
 
+    @functools.cache
     def open_one(family):
-        if family not in made:
-            ranks = hf.read_ranks(vocab / f"{FILES[family]}.tiktoken")
-            made[family] = pair.write(hf.file_of_ranks(ranks, family)), ranks
-        return made[family]
+        path = vocab / f"{FILES[family]}.tiktoken"
+        return hf.write_file_of_ranks(path, family), hf.read_ranks(path)
 
     return open_one
+
+
+def content_of(path, **changes):
+    """Returns what the file has, with other values for some keys."""
+    return json.loads(path.read_text()) | changes
 
 
 def random_texts(count):
@@ -115,7 +123,7 @@ def random_texts(count):
 def real():
     """Real text of many languages and of code, in parts that tokenizers gets through in time."""
     texts = [t if isinstance(t, str) else t.decode("utf-8", "replace") for t in real_text()]
-    return [t[:1_500] for t in texts]
+    return [t[:1_000] for t in texts]
 
 
 # ---------------------------------------------------------------- OpenAI's vocabularies
@@ -125,9 +133,7 @@ def compare_random(pair, known, family, count):
     path, ranks = known(family)
     texts = random_texts(count)
     _, _, ours = pair.same(path, texts)
-    oracle = tiktoken.Encoding(
-        family, pat_str=hf.PATTERNS[family], mergeable_ranks=ranks, special_tokens={}
-    )
+    oracle = encoding(family, ranks)
     for text, ids in zip(texts[::10], ours[::10]):
         assert ids == oracle.encode_ordinary(text), text
 
@@ -165,18 +171,19 @@ def test_every_entry_of_the_vocabularies_and_real_text(pair, known):
 
 
 def test_qwen2_is_cl100k_with_single_digits_and_nfc(pair, known):
-    _, ranks = known("cl100k")
-    content = hf.file_of_ranks(ranks, "qwen2", normalizer={"type": "NFC"},
-                               added_tokens=[hf.added("<|endoftext|>", special=True),
-                                             hf.added("<|im_start|>", special=True)])
+    path, _ = known("cl100k")
+    content = content_of(path, pre_tokenizer=hf.family_splitter("qwen2"), normalizer={"type": "NFC"},
+                         added_tokens=[hf.added("<|endoftext|>", special=True), hf.added("<|im_start|>", special=True)])
     texts = random_texts(RANDOM_TEXTS) + real()
     pair.same(content, texts + ["<|im_start|>user\n12<|endoftext|>"])
 
 
 def test_merges_as_strings_are_merges_as_pairs(pair, known):
-    path, ranks = known("gpt2")
+    path, _ = known("gpt2")
     texts = random_texts(2_000)
-    old = pair.write(hf.file_of_ranks(ranks, "gpt2", pairs=False))
+    content = content_of(path)
+    content["model"]["merges"] = [" ".join(merge) for merge in content["model"]["merges"]]
+    old = pair.write(content)
     assert json.loads(old.read_text())["model"]["merges"][0] == "\u0120 t"
     assert pair.ids(old, texts) == pair.ids(path, texts)
 
@@ -258,16 +265,16 @@ def test_metaspace_cuts_as_in_tokenizers(pair, name):
 def test_every_scalar_is_normalised_as_in_tokenizers(pair):
     content = hf.file_of({hf.ALPHABET[b]: b for b in range(256)}, [], hf.byte_level(False),
                          normalizer={"type": "NFC"})
-    marks = [c for c in SCALARS if unicodedata.combining(c)]
+    marks = [c for c in ASSIGNED if unicodedata.combining(c)]
     texts = ["".join(SCALARS[i : i + 256]) for i in range(0, len(SCALARS), 256)]
     texts += ["".join(f"a{c}{m}b" for c in SCALARS[i : i + 256])
               for m in "\u0301\u0345\u3099" for i in range(0, 0x3100, 256)]
     texts += ["".join(f"a\u0345{c}\u0334\u0301" for c in marks)]
-    texts += [unicodedata.normalize("NFD", c) for c in SCALARS
+    texts += [unicodedata.normalize("NFD", c) for c in ASSIGNED
               if unicodedata.decomposition(c) or "\uac00" <= c < "\uac80"]
     rng = random.Random(9)
     pool = marks + list("aeiouAO\u1100\u1161\u11a8\u09c7\u09be\u0b47\u0bc6\u0f71\u0f72 x")
-    texts += ["".join(rng.choices(pool, k=rng.randrange(1, 12))) for _ in range(20_000)]
+    texts += ["".join(rng.choices(pool, k=rng.randrange(1, 12))) for _ in range(10_000)]
     pair.same(content, texts)
 
 
@@ -287,8 +294,8 @@ def test_every_scalar_beside_an_added_token(pair, flag):
     content = hf.file_of({hf.ALPHABET[b]: b for b in range(256)}, [], hf.byte_level(False),
                          added_tokens=[hf.added("<t>", **{flag: True})])
     some = ASSIGNED if flag == "single_word" else ASSIGNED[:0x3100] + ASSIGNED[0x3100::50]
-    pair.same(content, ["".join(f"{c}<t>{c}!" for c in some[i : i + 16])
-                        for i in range(0, len(some), 16)])
+    pair.same(content, ["".join(f"{c}<t>{c}!" for c in some[i : i + 64])
+                        for i in range(0, len(some), 64)])
 
 
 # ---------------------------------------------------------------- added tokens
@@ -364,9 +371,9 @@ def test_of_two_added_tokens_with_one_id_the_later_one_counts(pair):
 
 
 def test_neox_has_runs_of_spaces_as_added_tokens(pair, known):
-    _, ranks = known("gpt2")
+    path, _ = known("gpt2")
     spaces = [hf.added(" " * n, normalized=True) for n in range(24, 1, -1)]
-    content = hf.file_of_ranks(ranks, "gpt2", normalizer={"type": "NFC"}, added_tokens=spaces + [
+    content = content_of(path, normalizer={"type": "NFC"}, added_tokens=spaces + [
         hf.added("<|endoftext|>", special=True), hf.added("|||EMAIL_ADDRESS|||", normalized=True)])
     texts = random_texts(5_000) + [" " * n + "x" + " " * (60 - n) for n in range(60)]
     pair.same(content, texts + real()[::4])
@@ -445,7 +452,7 @@ def test_marks_merge_over_a_character_that_is_dropped(pair, unknown, fallback):
 
 
 def test_small_models_of_every_kind(pair, learned, sentencepiece):
-    texts = random_texts(1_500) + LANGUAGES + [t[:2000] for t in learned[-4:]] + ["", " ", "  a  "]
+    texts = random_texts(700) + LANGUAGES + [t[:2000] for t in learned[-4:]] + ["", " ", "  a  "]
     for name, content in models_of(learned, sentencepiece):
         print(name)
         pair.same(content, texts)
@@ -498,7 +505,7 @@ def seconds(pair, path, text):
 
 
 def test_one_long_piece_takes_no_longer_than_ten_times_prose(pair, learned, sentencepiece, known):
-    size = 1 << 20
+    size = 1 << 19
     prose = (" ".join(LANGUAGES + learned[-3:]) * 40)[:size]
     for path in (known("cl100k")[0], pair.write(sentencepiece)):
         start = seconds(pair, path, "")
@@ -510,8 +517,7 @@ def test_one_long_piece_takes_no_longer_than_ten_times_prose(pair, learned, sent
 
 def test_a_table_is_built_in_under_300_ms(pair, known):
     for family in FILES:
-        least = min(seconds(pair, known(family)[0], "") for _ in range(3))
-        assert least < 0.3, family
+        assert any(seconds(pair, known(family)[0], "") < 0.3 for _ in range(3)), family
 
 
 # ---------------------------------------------------------------- refusals
