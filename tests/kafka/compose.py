@@ -42,6 +42,9 @@ def data(folder, unique, vocab):
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
+FENCED = 3
+
+
 class Pipeline:
     """start(name, words) -> Popen runs a command of riffle as a service does; ask(name, words) -> whether its healthcheck is
     content. Where all services share one machine each gets ports of its own; nothing else of a command is changed."""
@@ -85,6 +88,10 @@ class Pipeline:
             for name in self.running:
                 if name not in seen_healthy and "test" in SERVICES[name].get("healthcheck", {}) and self.healthy(name):
                     seen_healthy.add(name)
+            for name, process in self.running.items():
+                # Of two mixers that begin at once one may fence the other (consumer/publish/election.h).
+                if process.poll() == FENCED and SERVICES[name].get("restart", "").startswith("on-failure"):
+                    self.running[name] = self._start(name, self.words(name, SERVICES[name]["command"]))
             codes = {name: process.poll() for name, process in self.running.items()}
             assert set(codes.values()) <= {None, 0}, codes
             if len(codes) == len(SERVICES) and [name for name, code in codes.items() if code is None] == ["page"] and "page" in seen_healthy:
