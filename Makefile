@@ -215,7 +215,7 @@ test: deps-test  ## all tests, with a Kafka that it starts (KAFKA=4.4: the newes
 	@$(PARALLEL) fetch-for-tests $(if $T,product $(REAL),all-programs)
 	@B=$B KAFKA=$(KAFKA) LONG=$(LONG) $(if $T,scripts/test-one '$T',scripts/test $(TESTS) $B/sim)
 
-# Installing Python's packages takes most of a minute of one core: beside compiling.
+# This takes most of a minute of one core in a fresh clone, so `make test` does it while programs compile.
 fetch-for-tests:
 	@scripts/venv
 	@scripts/vocab

@@ -129,8 +129,8 @@ def bootstrap():
 
 @pytest.fixture(scope="session")
 def dropped(tools):
-    """dropped(prefix) has the topics deleted whose names begin with it, by one process of the whole run. Nothing waits for it,
-    and topics that it fails to delete do no harm."""
+    """dropped(prefix) asks a process, one for each worker, to delete the topics whose names begin with it. No test waits for that
+    process, and topics that it fails to delete do no harm."""
     broker = os.environ.get("RIFFLE_TEST_BOOTSTRAP")
     if not broker or not (tools / "topic").exists():
         yield lambda prefix: None

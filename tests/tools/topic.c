@@ -274,10 +274,11 @@ drop_as_asked(void)
 	rd_kafka_t *rk = open_handle(KAFKA_ADMIN);
 	char *line = NULL;
 	size_t room = 0;
-	ssize_t n;
 
-	while ((n = getline(&line, &room, stdin)) > 1) {
-		line[n - 1] = '\0';
+	while (getline(&line, &room, stdin) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (line[0] == '\0')
+			end_with("stdin: an empty prefix would delete every topic");
 		drop_topics(rk, line);
 	}
 	free(line);
