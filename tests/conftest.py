@@ -20,6 +20,12 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = (ROOT / os.environ.get("B", "build")).resolve()
 
+
+def draws(n):
+    """How many random cases a test takes: `n`, or as many times `n` as $RIFFLE_TEST_DRAWS says."""
+    return n * int(os.environ.get("RIFFLE_TEST_DRAWS", 1))
+
+
 # Files that take longest, the longest first: several workers (scripts/test) then end at about the same time.
 LONGEST = ["access", "weights", "replay", "tail_loss", "tokenizer_json", "rack", "held_follower", "coordinator_leaves",
            "lagging", "chaos", "produce", "import", "inspect", "serve", "follow", "mix", "administrators", "reader",

@@ -11,8 +11,10 @@ import subprocess
 
 import pytest
 
+from conftest import draws
+
 PATHS = ["text", "meta.source", "meta"]
-FUZZ_CASES = 10_000
+FUZZ_CASES = draws(10_000)
 FOREIGN = 0x10F000  # bytes that are no UTF-8 are U+10F080.. while Python has them
 
 

@@ -9,10 +9,12 @@ import sys
 import fastavro.schema
 import pytest
 
+from conftest import draws
+
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import golden_values as golden
 
-RECORDS_A_KIND = 40
+RECORDS_A_KIND = draws(40)
 
 
 @pytest.fixture(scope="session")

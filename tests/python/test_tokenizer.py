@@ -20,6 +20,8 @@ import tokenizers
 import zstandard
 from hf_compare import lines_of
 
+from conftest import draws
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
 # The patterns as published with the models; tiktoken's own, newer forms give the same tokens.
@@ -235,7 +237,7 @@ def test_random_strings_have_the_ids_of_tiktoken(tokenize, known, family):
     pool += [chr(rng.choice([rng.randrange(0x20, 0x2FFF), rng.randrange(0x10000, 0x1FFFF)]))
              for _ in range(300)]
     documents = []
-    for _ in range(10_000):
+    for _ in range(draws(10_000)):
         few = rng.choices(pool, k=rng.randrange(2, 9))
         documents.append("".join(rng.choices(few, k=rng.randrange(1, 24))))
     compare(documents, tokenize.ids(path, family, documents), oracle)
@@ -246,7 +248,7 @@ def test_every_entry_of_the_vocabulary(tokenize, known, family):
     path, oracle = known(family)
     rng = random.Random(5)
     tokens = [oracle.decode_single_token_bytes(i) for i in range(oracle.max_token_value + 1)]
-    documents = tokens + [b"".join(rng.choices(tokens, k=9)) for _ in range(5_000)]
+    documents = tokens + [b"".join(rng.choices(tokens, k=9)) for _ in range(draws(5_000))]
     compare(documents, tokenize.ids(path, family, documents), oracle)
 
 
@@ -257,7 +259,7 @@ def test_invalid_utf8_is_read_as_python_reads_it(tokenize, known, family):
     heads = [0x41, 0x20, 0x80, 0xBF, 0xC0, 0xC2, 0xDF, 0xE0, 0xE1, 0xED, 0xEF, 0xF0, 0xF3, 0xF4, 0xF5, 0xFF]
     tails = [0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC2]
     documents = [bytes([a, b, c]) for a in heads for b in tails + [0x41] for c in tails]
-    documents += [rng.randbytes(rng.randrange(100)) for _ in range(5_000)]
+    documents += [rng.randbytes(rng.randrange(100)) for _ in range(draws(5_000))]
     compare(documents, tokenize.ids(path, family, documents), oracle)
 
 
@@ -265,22 +267,22 @@ PROGRAMS = {".c": "C", ".h": "C", ".py": "Python", ".pm": "Perl", ".rs": "Rust",
 
 
 def real_text():
-    """At most 15 files of each kind of this project in C, Python, Bash and Rust, Python's and Perl's libraries as they are
+    """At most draws(15) files of each kind of this project in C, Python, Bash and Rust, Python's and Perl's libraries as they are
     installed, system headers, and sentences in ten languages and more."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True)
     ours = collections.defaultdict(list)
     for name in listed.stdout.splitlines():
         ours[pathlib.Path(name).suffix].append(ROOT / name)
     rng = drawing()
-    paths = [path for same in ours.values() for path in rng.sample(same, min(len(same), 15))]
-    paths += sorted(pathlib.Path(os.__file__).parent.glob("*.py"))[:10]
-    paths += sorted(pathlib.Path("/usr/include").glob("*.h"))[:10]
-    paths += sorted(pathlib.Path("/usr").glob("lib/*/perl-base/**/*.pm"))[:10]
+    paths = [path for same in ours.values() for path in rng.sample(same, min(len(same), draws(15)))]
+    paths += sorted(pathlib.Path(os.__file__).parent.glob("*.py"))[:draws(10)]
+    paths += sorted(pathlib.Path("/usr/include").glob("*.h"))[:draws(10)]
+    paths += sorted(pathlib.Path("/usr").glob("lib/*/perl-base/**/*.pm"))[:draws(10)]
     paths = [path for path in paths if path.is_file()]
     assert len({PROGRAMS[path.suffix] for path in paths if path.suffix in PROGRAMS}) >= 5 and len(LANGUAGES) >= 10
     documents = [path.read_bytes() for path in paths]
     assert len(documents) > 100
-    for _ in range(50):
+    for _ in range(draws(50)):
         documents.append("\n".join(rng.choices(LANGUAGES, k=20)))
     return documents
 

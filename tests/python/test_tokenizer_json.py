@@ -16,6 +16,8 @@ import tokenizers
 from hf_compare import lines_of
 from test_tokenizer import LANGUAGES, REPRESENTATIVES, drawing, encoding, ids_in, real_text, representatives
 
+from conftest import draws
+
 # How many `make test` draws. `make test-all` has 100,000 of the first and all of the others.
 RANDOM_TEXTS = 8_000
 ENTRIES = 15_000
@@ -155,7 +157,7 @@ def compare_entries(pair, known, family, count):
     rng = drawing()
     tokens = rng.sample(list(ranks), count or len(ranks))
     texts = [t.decode("utf-8", "replace") for t in tokens]
-    texts += [b"".join(rng.choices(tokens, k=9)).decode("utf-8", "replace") for _ in range(2_000)]
+    texts += [b"".join(rng.choices(tokens, k=9)).decode("utf-8", "replace") for _ in range(draws(2_000))]
     pair.same(path, texts + real())
 
 
@@ -174,7 +176,7 @@ def test_qwen2_is_cl100k_with_single_digits_and_nfc(pair, known):
     path, _ = known("cl100k")
     content = content_of(path, pre_tokenizer=hf.family_splitter("qwen2"), normalizer={"type": "NFC"},
                          added_tokens=[hf.added("<|endoftext|>", special=True), hf.added("<|im_start|>", special=True)])
-    texts = random_texts(RANDOM_TEXTS) + real()
+    texts = random_texts(draws(RANDOM_TEXTS)) + real()
     pair.same(content, texts + ["<|im_start|>user\n12<|endoftext|>"])
 
 
@@ -274,7 +276,7 @@ def test_every_scalar_is_normalised_as_in_tokenizers(pair):
               if unicodedata.decomposition(c) or "\uac00" <= c < "\uac80"]
     rng = random.Random(9)
     pool = marks + list("aeiouAO\u1100\u1161\u11a8\u09c7\u09be\u0b47\u0bc6\u0f71\u0f72 x")
-    texts += ["".join(rng.choices(pool, k=rng.randrange(1, 12))) for _ in range(10_000)]
+    texts += ["".join(rng.choices(pool, k=rng.randrange(1, 12))) for _ in range(draws(10_000))]
     pair.same(content, texts)
 
 
@@ -452,14 +454,14 @@ def test_marks_merge_over_a_character_that_is_dropped(pair, unknown, fallback):
 
 
 def test_small_models_of_every_kind(pair, learned, sentencepiece):
-    texts = random_texts(700) + LANGUAGES + [t[:2000] for t in learned[-4:]] + ["", " ", "  a  "]
+    texts = random_texts(draws(700)) + LANGUAGES + [t[:2000] for t in learned[-4:]] + ["", " ", "  a  "]
     for name, content in models_of(learned, sentencepiece):
         print(name)
         pair.same(content, texts)
 
 
 def test_random_strings_of_a_sentencepiece_model(pair, sentencepiece):
-    texts = random_texts(RANDOM_TEXTS) + real()
+    texts = random_texts(draws(RANDOM_TEXTS)) + real()
     pair.same(sentencepiece, texts)
 
 
