@@ -74,7 +74,11 @@ def test_status_of_nothing_is_exit_1_and_a_sentence(cluster):
 
 
 def test_a_broker_lives_crashes_comes_back_and_ends(cluster, tools):
-    address = cluster("up").stdout.strip()
+    reads, writes = os.pipe()
+    address = cluster("up", pass_fds=[writes]).stdout.strip()
+    os.close(writes)
+    assert select.select([reads], [], [], 10)[0] and os.read(reads, 1) == b"", "a broker holds no pipe of whoever started it"
+    os.close(reads)
     first = cluster.pid()
     assert cluster("status").stdout.strip() == address
     assert cluster("up").stdout.strip() == address, "up is idempotent"
@@ -116,19 +120,12 @@ def test_a_broker_lives_crashes_comes_back_and_ends(cluster, tools):
     assert cluster("status").stdout.strip() == address
 
     second = cluster.pid()
-    assert f"ended {address} and deleted all its topics" in cluster("down").stderr
+    assert cluster("status", RIFFLE_BOOTSTRAP=address).stdout == f"{address}\n"
+    assert f"ended {address} and deleted all its topics" in cluster("down", RIFFLE_BOOTSTRAP=address).stderr, "if that was exported, too"
     wait_gone(second)
     assert not folder.exists()
     cluster("status", code=1)
     cluster("down")  # once more is no error
-
-
-def test_a_broker_holds_no_pipe_of_whoever_started_it(cluster):
-    reads, writes = os.pipe()
-    cluster("up", pass_fds=[writes])
-    os.close(writes)
-    assert select.select([reads], [], [], 10)[0] and os.read(reads, 1) == b"", "its reader comes to its end"
-    os.close(reads)
 
 
 def test_a_recorded_pid_that_is_another_program_by_now_is_left_alone(cluster):
@@ -159,13 +156,6 @@ def test_a_bootstrap_of_ones_own_is_used_and_nothing_is_started(cluster):
         assert done.stdout == ""
         assert done.stderr == f"kafka: RIFFLE_BOOTSTRAP is set, and nobody listens at {address}\n"
     assert "nothing is ended" in cluster("down", RIFFLE_BOOTSTRAP=address).stderr
-    assert cluster.pid_file() is None
-
-
-def test_a_broker_of_ones_own_is_ended_where_its_address_was_exported(cluster):
-    address = cluster("up").stdout.strip()
-    assert cluster("status", RIFFLE_BOOTSTRAP=address).stdout == f"{address}\n"
-    cluster("down", RIFFLE_BOOTSTRAP=address)
     assert cluster.pid_file() is None
 
 

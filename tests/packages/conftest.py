@@ -6,6 +6,7 @@ entered by chroot.
 
 import os
 import pathlib
+import re
 import shutil
 import sys
 
@@ -26,10 +27,24 @@ def bare():
 
 
 @pytest.fixture
-def debian(bare, tmp_path_factory):
+def debian(bare, request, tmp_path_factory):
+    """Its parameter, if there is one, is the fixture of a folder with further files."""
     folder = tmp_path_factory.mktemp("debian")
-    yield Debian(folder)
+    yield Debian(folder, *map(request.getfixturevalue, [request.param] if hasattr(request, "param") else []))
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def pytorch():
+    """A folder with PyTorch in opt/pytorch, where it stays: pip takes minutes."""
+    folder, wanted = BUILT / "packages/pytorch", (ROOT / "tests/torch/requirements.txt").read_text()
+    (torch,) = re.findall("^torch==.*", wanted, re.M)
+    if not (folder / torch).exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        run(python_of("3.11"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-compile", "--target", folder / "opt/pytorch",
+            torch, env=OUTSIDE)
+        (folder / torch).touch()
+    return folder
 
 
 @pytest.fixture(scope="session")

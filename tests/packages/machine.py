@@ -23,7 +23,8 @@ def run(*words, seconds=900, **more):
 
 
 class Debian:
-    """A Debian without compiler or libraries; what is changed in it stays in a layer of its own, below `folder`."""
+    """A Debian without compiler or libraries. What is changed in it stays in a layer of its own, below `folder`. `more`: a folder with
+    further files, which it only reads."""
 
     ENTER = """set -eu
 mount -t overlay overlay -o "lowerdir=$LOWER,upperdir=$LAYER/upper,workdir=$LAYER/work" "$LAYER/root"
@@ -33,8 +34,8 @@ cp /etc/resolv.conf "$LAYER/root/etc/resolv.conf"
 exec chroot "$LAYER/root" env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin "$@"
 """
 
-    def __init__(self, folder):
-        self.folder = folder
+    def __init__(self, folder, more=None):
+        self.folder, self.below = folder, f"{more}:{BARE}" if more else str(BARE)
         for name in ("upper", "work", "root"):
             (folder / name).mkdir()
 
@@ -45,7 +46,7 @@ exec chroot "$LAYER/root" env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/u
 
     def run(self, script, *settings, seconds=900):
         """-> what bash printed; the settings are NAME=VALUE. Its processes end with it."""
-        env = {**os.environ, "LOWER": str(BARE), "LAYER": str(self.folder)}
+        env = {**os.environ, "LOWER": self.below, "LAYER": str(self.folder)}
         return run("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", self.ENTER, "enter", *settings,
                    "bash", "-euo", "pipefail", "-c", script, env=env, seconds=seconds)
 

@@ -93,8 +93,9 @@ riffle topics --delete --yes
     assert "read by Python: (16, 129)" in out and "takes effect at step" in out
 
 
-def test_from_pip_install_to_a_mixed_batch_with_a_broker_that_riffle_kafka_starts(supplied, capsys):
-    """What it says to install is all that it needs. The trainer is riffle.Reader: PyTorch alone would take longer to fetch."""
+@pytest.mark.parametrize("debian", ["pytorch"], indirect=True)
+def test_from_pip_install_to_a_batch_in_pytorch_with_a_broker_that_riffle_kafka_starts(supplied, capsys):
+    """What it says to install is all that it needs. PyTorch is there before: who trains has it."""
     for authority in pathlib.Path("/usr/local/share/ca-certificates").glob("*.crt"):  # those that this machine trusts, too
         supplied.put(authority, f"usr/local/share/ca-certificates/{authority.name}")
     out = supplied.run("""cd /root
@@ -102,9 +103,10 @@ export DEBIAN_FRONTEND=noninteractive
 update-ca-certificates > /dev/null 2>&1
 apt-get update -qq
 ! command -v java mvn kcat
+python3 -m venv v
+echo /opt/pytorch > v/lib/python3.11/site-packages/pytorch.pth
 SECONDS=0
 took() { echo "time: $SECONDS s $1"; }
-python3 -m venv v
 v/bin/pip install -q --no-index --find-links below build/vocab/riffle-*.whl
 export PATH=$PWD/v/bin:$PATH
 took "wheel installed"
@@ -132,12 +134,14 @@ riffle topics --create
 riffle produce
 riffle mix --until-step 2
 python3 - <<END
-import os, riffle
-with riffle.Reader("trial-mix", os.environ["RIFFLE_BOOTSTRAP"], timeout=60) as reader:
-    step = next(reader)
-    print("read by Python:", step.tokens.shape, sorted(set(step.domains)))
+import os, riffle.torch
+from torch.utils.data import DataLoader
+dataset = riffle.torch.Dataset("trial-mix", os.environ["RIFFLE_BOOTSTRAP"], timeout=60)
+for item in DataLoader(dataset, batch_size=None):
+    print("read by PyTorch:", item["input_ids"].shape, item["labels"].dtype, sorted(set(item["domains"])))
+    break
 END
-took "a mixed batch"
+took "a batch in PyTorch"
 riffle-kafka down --yes
 unset RIFFLE_BOOTSTRAP
 ! riffle-kafka status
@@ -147,5 +151,5 @@ ls .local/share/riffle .local/share/riffle/kafka
     with capsys.disabled():
         print("\n" + "\n".join(re.findall("^time: .*", out, re.M)))
     assert "On Debian or Ubuntu: sudo apt-get install default-jre-headless maven\n" in out
-    assert "read by Python: (4, 17) ['a', 'b']" in out
+    assert "read by PyTorch: torch.Size([4, 16]) torch.int64 ['a', 'b']" in out
     assert out.endswith("Kafka 3.9.2 is not running\n.local/share/riffle:\njars\nkafka\n\n.local/share/riffle/kafka:\nlock\n")
