@@ -502,6 +502,7 @@ def wait_settled(corpus):
         pass
 
 
+@pytest.mark.long("tests/kafka/test_produce.py::test_kill_9_again_and_again_leaves_the_undisturbed_log")
 def test_kill_9_at_random_times_leaves_the_undisturbed_log(tmp_path, bootstrap, vocab):
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
