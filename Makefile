@@ -284,6 +284,7 @@ test-frameworks: deps-test  ## trainings in other frameworks, killed and resumed
 
 test-packages: deps-packages wheel deb  ## wheel, Debian packages, tarball and image, used where nothing is installed; the compose file
 	@$(PARALLEL) deb LIBRDKAFKA=bundled
+	@scripts/vocab
 	@B=$B KAFKA=$(KAFKA) scripts/test-in packages
 
 test-distros:  ## `make demo` and `make unit` in fresh Debians 12 and 13; on arm64 under qemu the unit programs, vectors and a mix. D=debian-13: one

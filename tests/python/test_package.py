@@ -2,6 +2,7 @@
 library's."""
 
 import ctypes
+import fnmatch
 import importlib
 import os
 import pathlib
@@ -145,6 +146,14 @@ def test_it_takes_what_is_built_if_commit_and_flags_are_the_same(machine, builde
         inside = zipfile.ZipFile(next(to.glob("*.whl")))
         for name in ("libriffle.so.0", "bin/riffle"):
             assert inside.read(f"riffle/{name}").decode() == folder + "\n"
+
+
+def test_the_image_is_given_every_script_that_writes_sources():
+    given = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
+    rules = re.findall(r"^\$B/gen/.*(?:\n\t.*)+", (ROOT / "Makefile").read_text(), re.M)
+    scripts = set(re.findall(r"\bscripts/[\w-]+", "".join(rules)))
+    assert len(scripts) >= 3
+    assert [s for s in scripts if not any(fnmatch.fnmatch(s, pattern) for pattern in given)] == []
 
 
 def test_it_is_installed_in_a_clean_environment(wheel, tmp_path):
