@@ -41,8 +41,8 @@ def pytorch():
     (torch,) = re.findall("^torch==.*", wanted, re.M)
     if not (folder / torch).exists():
         shutil.rmtree(folder, ignore_errors=True)
-        run(python_of("3.11"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-compile", "--target", folder / "opt/pytorch",
-            torch, env=OUTSIDE)
+        run(python_of("3.11"), "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-compile",
+            "--target", folder / "opt/pytorch", torch, env=OUTSIDE)
         (folder / torch).touch()
     return folder
 

@@ -23,8 +23,8 @@ def run(*words, seconds=900, **more):
 
 
 class Debian:
-    """A Debian without compiler or libraries. What is changed in it stays in a layer of its own, below `folder`. `more`: a folder with
-    further files, which it only reads."""
+    """A Debian without compiler or libraries. What is changed in it stays in a layer of its own, below `folder`. `more` is a folder
+    with further files, which it only reads."""
 
     ENTER = """set -eu
 mount -t overlay overlay -o "lowerdir=$LOWER,upperdir=$LAYER/upper,workdir=$LAYER/work" "$LAYER/root"
