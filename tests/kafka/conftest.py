@@ -13,7 +13,7 @@ import pytest
 _spec = importlib.util.spec_from_file_location("conftest_above", pathlib.Path(__file__).parents[1] / "conftest.py")
 _above = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(_above)
-ROOT, Riffle, Package, configs_in = _above.ROOT, _above.Riffle, _above.Package, _above.configs_in
+ROOT, Riffle, Package, configs_in, draws = _above.ROOT, _above.Riffle, _above.Package, _above.configs_in, _above.draws
 sys.path.append(str(ROOT / "tests/chaos"))
 
 from cluster import lagging, running  # noqa: E402
