@@ -30,7 +30,7 @@ def bare():
 def debian(bare, request, tmp_path_factory):
     """Its parameter, if there is one, is the fixture of a folder with further files."""
     folder = tmp_path_factory.mktemp("debian")
-    yield Debian(folder, *map(request.getfixturevalue, [request.param] if hasattr(request, "param") else []))
+    yield Debian(folder, request.getfixturevalue(request.param) if hasattr(request, "param") else None)
     shutil.rmtree(folder, ignore_errors=True)
 
 

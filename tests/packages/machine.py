@@ -35,7 +35,7 @@ exec chroot "$LAYER/root" env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/u
 """
 
     def __init__(self, folder, more=None):
-        self.folder, self.below = folder, f"{more}:{BARE}" if more else str(BARE)
+        self.folder, self.lower = folder, f"{more}:{BARE}" if more else str(BARE)
         for name in ("upper", "work", "root"):
             (folder / name).mkdir()
 
@@ -46,7 +46,7 @@ exec chroot "$LAYER/root" env -i HOME=/root PATH=/usr/local/bin:/usr/bin:/bin:/u
 
     def run(self, script, *settings, seconds=900):
         """-> what bash printed; the settings are NAME=VALUE. Its processes end with it."""
-        env = {**os.environ, "LOWER": self.below, "LAYER": str(self.folder)}
+        env = {**os.environ, "LOWER": self.lower, "LAYER": str(self.folder)}
         return run("unshare", "--mount", "--pid", "--fork", "--kill-child", "bash", "-c", self.ENTER, "enter", *settings,
                    "bash", "-euo", "pipefail", "-c", script, env=env, seconds=seconds)
 

@@ -95,7 +95,7 @@ riffle topics --delete --yes
 
 @pytest.mark.parametrize("debian", ["pytorch"], indirect=True)
 def test_from_pip_install_to_a_batch_in_pytorch_with_a_broker_that_riffle_kafka_starts(supplied, capsys):
-    """What it says to install is all that it needs. PyTorch is there before: who trains has it."""
+    """What it says to install is all that it needs. PyTorch is installed before the clock starts, because whoever trains has it."""
     for authority in pathlib.Path("/usr/local/share/ca-certificates").glob("*.crt"):  # those that this machine trusts, too
         supplied.put(authority, f"usr/local/share/ca-certificates/{authority.name}")
     out = supplied.run("""cd /root
