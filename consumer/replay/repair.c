@@ -342,8 +342,7 @@ check_decodes(const struct work *w, const struct step_record *record, struct fai
 		struct batch_view view;
 
 		if (batch_decode(&view, record[i].bytes, record[i].n, f) != FAIL_NONE)
-			return fail_within(f, "topic %s.batches, lane %" PRIu32 ", offset %" PRId64,
-			    w->mix, i, record[i].offset);
+			return lane_ends_fail_foreign(w->mix, i, record[i].offset, f);
 	}
 	return FAIL_NONE;
 }

@@ -71,6 +71,28 @@ def test_a_step_after_a_hole_is_the_one_that_is_shown_kept_and_replayed(s):
     assert s.read(m.config, 4, first=32) == whole
 
 
+@pytest.mark.parametrize("place", ["end", "middle"])
+def test_a_record_of_another_program_goes_with_the_topic_and_all_batches_are_derived_again(s, place):
+    m = mixed(s, f"foreign-{place}")
+    topic = f"{m.name}.batches"
+
+    def tool(command, *words, **more):
+        return subprocess.run([s.tools / "topic", command, *words], env=s.env, check=True, capture_output=True, text=True, **more).stdout
+    lines, foreign = tool("read", topic).splitlines(True), "2\t0\t676172626167650a\n"
+    if place == "end":
+        tool("append", topic, input=foreign)
+        m.refused(f"topic {topic}, lane 2, offset \\d+: .*`riffle repair`")
+    else:
+        at = lines.index([line for line in lines if line.startswith("2\t")][20])
+        tool("write", topic, str(LANES), input="".join([*lines[:at], foreign, *lines[at:]]))
+    text = m.refused(f"topic {topic}, lane 2, offset \\d+: .*not a riffle record", command=("repair",))
+    assert re.search(r"kafka-topics.sh --delete --topic (\S+)\)", text)[1] == topic
+    tool("delete", topic)
+    for command in re.findall(r"`riffle ([^`]*)`", text):
+        s.riffle(*command.split(), "-c", m.config)
+    check_whole(s, m)
+
+
 def test_a_ledger_that_is_gone_is_no_reason_to_begin_again(s):
     m = mixed(s, "gone")
     subprocess.run([s.tools / "topic", "delete", f"{m.name}.ledger"], env=s.env, check=True)
