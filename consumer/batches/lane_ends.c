@@ -34,6 +34,19 @@ struct look {
 	bool moved; /* the log was cut while we looked */
 };
 
+enum fail_code
+lane_ends_fail_foreign(const char *mix, uint32_t lane, int64_t offset, struct failure *f)
+{
+	fail_within(f, "topic %s.batches, lane %" PRIu32 ", offset %" PRId64, mix, lane, offset);
+	if (f->code != FAIL_DATA)
+		return f->code;
+	return fail_more(f,
+	    ". If another program wrote it, stop all mixers, delete the topic "
+	    "(kafka-topics.sh --delete --topic %s.batches), then run `riffle topics --create` and "
+	    "`riffle repair`, which derives all batches again",
+	    mix);
+}
+
 static enum fail_code
 take_record(struct look *k, uint32_t i, const struct lanes_record *record, struct failure *f)
 {
@@ -57,8 +70,7 @@ take_record(struct look *k, uint32_t i, const struct lanes_record *record, struc
 		    view.head.lane, (int)(mix.n < NAME_MAX_BYTES ? mix.n : NAME_MAX_BYTES),
 		    mix.bytes);
 	}
-	return fail_within(f, "topic %s, lane %" PRIu32 ", offset %" PRId64, lanes_topic(k->lanes),
-	    i, record->offset);
+	return lane_ends_fail_foreign(k->mix, i, record->offset, f);
 }
 
 /* Reads one record of lane i, or that its stretch is at its end. */

@@ -114,4 +114,11 @@ void lane_ends_compare(struct lane_ends_report *out, struct lane_end *end, uint3
 enum fail_code lane_ends_judge(const struct lane_ends_report *r, const struct lane_end *end,
     const struct lane_ends_ledger *l, const char *mix, struct failure *f);
 
+/*
+ * *f says why a record is no batch of its lane. Adds where the record is and how to get rid of it:
+ * Kafka deletes no single record, but all batches can be derived again. Returns the code of *f.
+ */
+enum fail_code lane_ends_fail_foreign(
+    const char *mix, uint32_t lane, int64_t offset, struct failure *f);
+
 #endif

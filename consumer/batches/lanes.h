@@ -13,6 +13,7 @@
  *     step_search   finds a step in the log of all lanes, in rounds
  *     lane_ends     the last record of every lane, compared with the ledger's
  *     step_records  steps as they lie in the log, record by record, not judged
+ *     step_count    decides which step a record stands for; pure
  *
  *     step_records --> step_search --> lane_seek
  *          |                |

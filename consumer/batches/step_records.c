@@ -11,14 +11,14 @@
 #include "common/record/batch.h"
 #include "consumer/batches/lane_seek.h"
 #include "consumer/batches/lanes.h"
+#include "consumer/batches/step_count.h"
 #include "consumer/batches/step_search.h"
 
 /* What is known of a lane's records. */
 struct place {
-	bool counted;       /* the step of the record before is known, */
-	uint64_t step_next; /* and this one follows */
-	bool there;         /* the lane holds the step that is next, in `record` */
-	bool done;          /* the held record is used */
+	struct step_count count;
+	bool there; /* the lane holds the step that is next, in `record` */
+	bool done;  /* the held record is used */
 	struct step_record record;
 };
 
@@ -170,24 +170,18 @@ step_records_seek(struct step_records *r, uint64_t step, struct failure *f)
 	return FAIL_NONE;
 }
 
-/*
- * Which step a lane's next record stands for, in *step: the one after the last record's, whatever
- * it claims itself. Only the first record after a search is believed, for nothing else is known
- * then.
- */
+/* Fills *out, and *step with the step that the record stands for. */
 static enum fail_code
 count(struct step_records *r, uint32_t i, const struct lanes_record *record, uint64_t *step,
     struct step_record *out, struct failure *f)
 {
-	struct place *p = &r->place[i];
+	struct step_count *c = &r->place[i].count;
 	struct batch_view view;
 	bool decoded = batch_decode(&view, record->bytes, record->n, f) == FAIL_NONE;
 
-	if (!p->counted && !decoded)
+	if (!c->known && !decoded)
 		return fail_at(r, i, record->offset, f);
-	*step = p->counted ? p->step_next : view.head.step;
-	p->counted = true;
-	p->step_next = *step + 1;
+	*step = step_count_record(c, r->step_wanted, decoded ? &view.head.step : NULL);
 	*out = (struct step_record){
 	    .bytes = record->bytes,
 	    .n = record->n,
@@ -242,6 +236,19 @@ serve(struct step_records *r, uint32_t i, int wait_ms, int64_t deadline_ms, stru
 	return fail(f, FAIL_DATA,
 	    "topic %s, lane %" PRIu32 ": step %" PRIu64 " was deleted while it was read",
 	    step_records_topic(r), i, r->step_wanted);
+}
+
+bool
+step_records_hole(const struct step_records *r, struct step_records_hole *out)
+{
+	for (uint32_t i = 0; i < step_records_lanes(r); i++) {
+		const struct step_count *c = &r->place[i].count;
+
+		*out = (struct step_records_hole){i, c->hole_first, c->hole_end};
+		if (c->hole_end > 0)
+			return true;
+	}
+	return false;
 }
 
 void

@@ -6,9 +6,9 @@
  *     step_records_open  [step_records_earliest]  step_records_seek(a)  step_records_next ...
  *
  * A step is found as trainers find it (step_search.h). From there on a lane's records are counted,
- * steps being dense: a record that cannot be decoded, or that claims another step than the one it
- * stands for, is handed out all the same, so that whoever compares can report what is wrong with
- * it.
+ * because steps are dense (step_count.h). A record that cannot be decoded, or that claims another
+ * step than the one it stands for, is handed out all the same, so that whoever compares can report
+ * what is wrong with it.
  *
  * Memory: STEP_RECORDS_AHEAD_BYTES of read-ahead over all lanes, and one held record a lane.
  * Thread: one.
@@ -75,5 +75,18 @@ void step_records_absent(struct step_records *r, uint32_t lane, uint64_t step);
  */
 enum fail_code step_records_next(
     struct step_records *r, int wait_ms, struct step_record *out, struct failure *f);
+
+/* Steps [first, end) that a lane lacks, although it holds later ones. */
+struct step_records_hole {
+	uint32_t lane;
+	uint64_t first, end;
+};
+
+/*
+ * Whether step_records_next() has met a hole since the last search, also if it failed; *out is the
+ * first one of the first such lane. A hole below the step that was sought is met if the search
+ * started before it.
+ */
+bool step_records_hole(const struct step_records *r, struct step_records_hole *out);
 
 #endif

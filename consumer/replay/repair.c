@@ -322,7 +322,7 @@ check_certain(const struct work *w, struct failure *f)
 /* ---- nothing is missing at the ends: in the middle? ---- */
 
 static enum fail_code
-fail_hole(const struct work *w, uint32_t lane, uint64_t step, uint64_t found, struct failure *f)
+fail_hole(const struct work *w, const struct step_records_hole *hole, struct failure *f)
 {
 	return fail(f, FAIL_DATA,
 	    "topic %s.batches, lane %" PRIu32 ": steps %" PRIu64 "..%" PRIu64
@@ -331,20 +331,18 @@ fail_hole(const struct work *w, uint32_t lane, uint64_t step, uint64_t found, st
 	    "%" PRIu64 "..%" PRIu64
 	    " --republish NAME --derive-only` writes them to another mix, from which "
 	    "trainers read them; they read %s again from step %" PRIu64 " on",
-	    w->mix, lane, step, found, w->o->config->path, step, found, w->mix, found);
+	    w->mix, hole->lane, hole->first, hole->end, w->o->config->path, hole->first, hole->end,
+	    w->mix, hole->end);
 }
 
 static enum fail_code
-check_step(const struct work *w, const struct step_record *record, uint64_t step, struct failure *f)
+check_decodes(const struct work *w, const struct step_record *record, struct failure *f)
 {
 	for (uint32_t i = 0; i < w->lanes; i++) {
 		struct batch_view view;
 
 		if (batch_decode(&view, record[i].bytes, record[i].n, f) != FAIL_NONE)
-			return fail_within(f, "topic %s.batches, lane %" PRIu32 ", offset %" PRId64,
-			    w->mix, i, record[i].offset);
-		if (view.head.step > step)
-			return fail_hole(w, i, step, view.head.step, f);
+			return lane_ends_fail_foreign(w->mix, i, record[i].offset, f);
 	}
 	return FAIL_NONE;
 }
@@ -367,11 +365,14 @@ scan(struct work *w, struct failure *f)
 	struct step_record *record = calloc(w->lanes, sizeof(*record));
 	uint64_t end = w->ledger.next, first;
 	struct step_records *records = NULL;
+	struct step_records_hole hole;
 	enum fail_code code = record == NULL ? fail_memory(f) : first_kept(w, &first, f);
 
 	if (code == FAIL_NONE) {
-		first = w->o->from_given && w->o->from_step > first ? w->o->from_step
-								    : lowest_run(w, first);
+		if (!w->o->from_given)
+			first = lowest_run(w, first);
+		else if (w->o->from_step > first)
+			first = w->o->from_step;
 		w->result->checked_first = first < end ? first : end;
 		w->result->checked_end = end;
 	}
@@ -381,8 +382,10 @@ scan(struct work *w, struct failure *f)
 		code = step_records_seek(records, first, f);
 	for (uint64_t s = first; records != NULL && code == FAIL_NONE && s < end; s++) {
 		code = step_records_next(records, 0, record, f);
-		if (code == FAIL_NONE)
-			code = check_step(w, record, s, f);
+		if (step_records_hole(records, &hole))
+			code = fail_hole(w, &hole, f);
+		else if (code == FAIL_NONE)
+			code = check_decodes(w, record, f);
 	}
 	step_records_close(records);
 	free(record);

@@ -269,7 +269,7 @@ live_order_apply(struct live_order *r, const struct arrivals *a, struct failure 
 	if (!fits)
 		return fail(f, FAIL_DATA,
 		    "portion %" PRIu64 " of input %.*s stands where %zu belongs: records were "
-		    "deleted",
+		    "deleted or damaged",
 		    a->first, (int)a->input.n, a->input.bytes, r->n);
 	return add_all(r, a, f);
 }

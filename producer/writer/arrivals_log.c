@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 
@@ -33,8 +34,11 @@ struct read {
 	struct live_order *r;
 	char (*inputs)[ARRIVALS_LOG_INPUT_BYTES];
 	size_t inputs_n;
-	size_t found; /* which of them has an order; inputs_n: none yet */
-	bool once;    /* some part of the input was taken over */
+	size_t found;    /* which of them has an order; inputs_n: none yet */
+	bool once;       /* some part of the input was taken over */
+	uint64_t passed; /* records that cannot be decoded; of the first one: */
+	int64_t passed_offset;
+	struct failure passed_why;
 };
 
 static bool
@@ -75,13 +79,23 @@ change_name(struct read *s, size_t i, const struct arrivals *a, struct failure *
 	return FAIL_NONE;
 }
 
+/*
+ * A record that cannot be decoded is passed over. If it held portions, live_order_apply() refuses
+ * those that follow, because they no longer continue the list.
+ */
 static enum fail_code
 take(struct read *s, const rd_kafka_message_t *m, struct failure *f)
 {
 	struct arrivals a;
+	struct failure why;
 
-	if (arrivals_decode(&a, m->payload, m->len, f) != FAIL_NONE)
-		return f->code;
+	if (arrivals_decode(&a, m->payload, m->len, &why) != FAIL_NONE) {
+		if (s->passed++ == 0) {
+			s->passed_offset = m->offset;
+			s->passed_why = why;
+		}
+		return FAIL_NONE;
+	}
 	for (size_t i = 0; i < s->inputs_n; i++) {
 		s->once = s->once || is_part_of(s->inputs[i], a.input);
 		if (!is_named(s->inputs[i], a.input))
@@ -158,6 +172,11 @@ arrivals_log_read(struct live_order *r, bool *once, size_t *input, int64_t *end,
 	kafka_assign(reader, NULL);
 	rd_kafka_topic_partition_list_destroy(list);
 	live_order_settle(r);
+	if (s.passed > 0)
+		log_warning("produce: PRODUCE-ARRIVALS topic=%s records=%" PRIu64
+			    " cannot be read and are passed over; the first is at offset=%" PRId64
+			    ": %s",
+		    topic, s.passed, s.passed_offset, s.passed_why.text);
 	*once = s.once;
 	*input = s.found == inputs_n ? 0 : s.found;
 	return code == FAIL_NONE ? code : fail_within(f, "topic %s", topic);

@@ -40,7 +40,8 @@ enum {
  * Reads the order of an input into *r (which is empty). `inputs` are the names that it may have
  * had, since any of the domains that share it may have come first; *input is the one to continue
  * as. *once: some part of the input was read as a live one before, this part or another one.
- * *end: the offset after the last record. FAIL_CONFIG: several have an order.
+ * *end: the offset after the last record. Records that cannot be decoded are passed over with one
+ * warning, PRODUCE-ARRIVALS. FAIL_CONFIG: several have an order. FAIL_DATA: portions are missing.
  */
 enum fail_code arrivals_log_read(struct live_order *r, bool *once, size_t *input, int64_t *end,
     rd_kafka_t *reader, const char *corpus, char (*inputs)[ARRIVALS_LOG_INPUT_BYTES],

@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -628,6 +629,36 @@ def test_an_order_that_lands_after_a_domain_was_closed_is_void(live, encoding, t
     topic(live, "append", portions)
     live.produce()
     assert text_of(live, encoding, sequences(live))[:70] == (w.all[40:] + w.all[:40])[:70]
+
+
+def test_records_that_other_programs_wrote_into_the_order_are_passed_over(live, encoding, topic):
+    """Before, between and after the producer's own: garbage, nothing at all, and a record with a schema that nobody knows."""
+    w = live.writer
+    foreign = ["0\t0\t676172626167650a\n", "0\t0\t\n", f"0\t0\tc301{'5a' * 20}\n"]
+    live.create()
+    topic(live, "append", foreign[0])
+    w.append("m.jsonl", 40)
+    assert "PRODUCE-ARRIVALS" in live.produce().stderr
+    topic(live, "append", "".join(foreign[1:]))
+    w.append("a.jsonl", 40)
+    assert re.search(r"PRODUCE-ARRIVALS topic=\S+arrivals records=3 .* offset=0: ", live.produce().stderr)
+    live.produce("--seal")
+    check_exactly_once(live, encoding, sequences(live))
+
+
+def test_an_order_of_which_a_record_is_damaged_is_not_continued(live, topic):
+    """The producer cannot know which files came next, so the order that follows fits nowhere."""
+    w = live.writer
+    w.append("m.jsonl", 40)
+    other = live.create().copy()
+    other.produce()
+    w.append("a.jsonl", 40)
+    other.produce()
+    records = topic(other, "read").splitlines(keepends=True)
+    records[1] = records[1][:-3] + "\n"
+    topic(live, "append", "".join(records))
+    refused = live.produce(check=False)
+    assert refused.returncode == 1 and "stands where 0 belongs" in refused.stderr
 
 
 def test_an_order_that_lands_after_all_lanes_were_closed_makes_none_of_them_live(live, topic):

@@ -140,8 +140,8 @@ test_records_that_are_missing_are_found(void **unused)
 	assert_int_equal(apply(&r, 1, true, 0, "", &f), FAIL_NONE);
 	assert_int_equal(apply(&r, 1, false, 0, "ab", &f), FAIL_NONE);
 	assert_int_equal(apply(&r, 1, false, 3, "d", &f), FAIL_DATA);
-	assert_string_equal(
-	    f.text, "portion 3 of input a/0/1 stands where 2 belongs: records were deleted");
+	assert_string_equal(f.text,
+	    "portion 3 of input a/0/1 stands where 2 belongs: records were deleted or damaged");
 	assert_int_equal(apply(&r, 2, true, 3, "", &f), FAIL_DATA);
 	check(&r, "ab");
 	live_order_close(&r);
