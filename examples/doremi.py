@@ -247,8 +247,8 @@ def run(a):
     finally:
         subprocess.run([a.riffle, "topics", "-c", config, "--delete", "--yes"], capture_output=True)
     show(list(results.values()))
-    draw(a, results)
-    say(f"riffle reweight and riffle.DoReMi gave the same doubles; picture: {a.out / 'doremi.png'}; took "
+    picture = t.save_picture(a.out / "doremi.png", draw, results)
+    say(f"riffle reweight and riffle.DoReMi gave the same doubles; {picture}; took "
         f"{time.monotonic() - began:.0f} s, {time.process_time():.0f} s of them this process' own of a processor")
 
 
@@ -281,11 +281,7 @@ def show(runs):
     table("weights", names, {d: [[run[name]["weights"][d] for run in runs] for name in names] for d in DOMAINS})
 
 
-def draw(a, results):
-    import matplotlib
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
+def draw(pyplot, results):
     first = next(iter(results.values()))
     proxies = [name for name in first if name.startswith("proxy")]
     figure, axes = pyplot.subplots(len(proxies), 1, sharex=True, squeeze=False, figsize=(9, 3 * len(proxies)))
@@ -297,7 +293,7 @@ def draw(a, results):
     axes[0][0].legend(fontsize="small")
     axes[-1][0].set_xlabel("step")
     figure.tight_layout()
-    figure.savefig(a.out / "doremi.png", dpi=110)
+    return figure
 
 
 def parse():

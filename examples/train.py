@@ -377,7 +377,7 @@ def train(a):
     different = [e["step"] for e in control.curve() if e["loss"] != expected[e["step"]]]
     if len(different) < len(control.curve()) or not different:
         problems.append(f"the control skipped a step and {len(control.curve()) - len(different)} losses are equal")
-    draw(a, calm, killed, phase["start_step"])
+    picture = save_picture(a.out / "train.png", draw, calm, killed, phase["start_step"])
     print(status)
     for problem in problems[:10]:
         print(f"WRONG: {problem}")
@@ -385,7 +385,7 @@ def train(a):
         first, last = (float.fromhex(calm.curve()[i]["loss"]) for i in (0, -1))
         say(f"{steps} losses from {first:.3f} to {last:.3f}; those of the run that was killed after step {killed} are "
             f"the same doubles, {twice} steps computed twice included;\ntrain: skipping one step changed all "
-            f"{len(different)} losses of the control; picture: {a.out / 'train.png'}; took "
+            f"{len(different)} losses of the control; {picture}; took "
             f"{time.monotonic() - began:.0f} s")
     return problems
 
@@ -415,11 +415,20 @@ def smooth(values, width=15):
             for i in range(len(values))]
 
 
-def draw(a, run, killed, phase_step):
-    import matplotlib
+def save_picture(path, draw, *words):
+    """Saves the figure that draw(pyplot, *words) makes. Returns what to print about it."""
+    try:
+        import matplotlib
+    except ImportError:
+        return "no picture, because matplotlib is missing (pip install matplotlib)"
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    draw(pyplot, *words).savefig(path, dpi=110)
+    return f"picture: {path}"
+
+
+def draw(pyplot, run, killed, phase_step):
     curve = run.curve()
     steps = [e["step"] for e in curve]
     figure, (top, bottom) = pyplot.subplots(2, 1, sharex=True, figsize=(9, 7))
@@ -438,7 +447,7 @@ def draw(a, run, killed, phase_step):
     bottom.set_ylabel("share of the batch (pale: weight)")
     bottom.set_xlabel("step")
     figure.tight_layout()
-    figure.savefig(a.out / "train.png", dpi=110)
+    return figure
 
 
 def parse(argv=None):

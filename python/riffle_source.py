@@ -8,10 +8,12 @@
 
 Sources are files or globs: local paths, or any address that fsspec knows (gs://, s3://, hf://, https://,
 memory://, file://), of .parquet, .arrow, .feather (Arrow's file and stream formats), .jsonl and .json (one
-object a line), plain or .gz or .zst. riffle-source sorts all files by their full names and reads them in
-that order, row group after row group, so that every run prints the same lines. `riffle produce` relies on
-that: with the same data it may be ended at any moment and resume. A folder that
-Dataset.save_to_disk() wrote is a dataset too: --dataset FOLDER.
+object a line), plain or .gz or .zst. {a,b} and {1..9} in a source stand for several, as in `train`, and \\{ is
+an ordinary brace. Folders, * and ** leave out files and folders whose names begin with _ or ., where Spark
+and others keep unfinished files. A pattern such as _*.jsonl still finds them. riffle-source sorts all files
+by their full names and reads them in that order, row group after row group, so that every run prints the
+same lines. `riffle produce` relies on that: with the same data it may be ended at any moment and resume. A
+folder that Dataset.save_to_disk() wrote is a dataset too: --dataset FOLDER.
 
 RIFFLE_RESUME=N in the environment leaves out the first N rows (of Parquet and Arrow files without
 reading them). `riffle produce --follow` sets it; with --watch this program continues with files that sort
@@ -27,15 +29,17 @@ transformers' apply_chat_template: lines for a domain with `tokens: jsonl`. Only
 as the assistant's, {% generation %}, is a target; --loss all makes every token one. --prompt-only prints
 prompts for sampling: with the template's beginning of an answer, no targets, no eos.
 
-Files need the Python packages pyarrow and fsspec, datasets datasets; gs:// needs gcsfs, s3:// s3fs, https://
-aiohttp, --chat transformers and jinja2. Exit 0 when all is printed, 1 where something
+Files need the Python packages pyarrow and fsspec, .zst zstandard, datasets datasets; gs:// needs gcsfs,
+s3:// s3fs, https:// aiohttp, --chat transformers and jinja2. Exit 0 when all is printed, 1 where something
 cannot be read, 2 for a wrong command line.
 """
 
 import argparse
 import datetime
 import decimal
+import fnmatch
 import io
+import itertools
 import json
 import math
 import os
@@ -46,6 +50,9 @@ import time
 
 ROWS = 1024  # of a batch: what is in memory at once
 BLOCK = 1 << 20  # bytes of a file of lines that are read at once
+ZSTD_BLOCK = 1 << 14  # compressed bytes that are decompressed at once, to perhaps a thousand times as many
+ZSTD_WINDOW = 1 << 31  # bytes, the most that zstd --long makes
+WORDS_MAX = 1 << 20  # sources that the braces of one source stand for
 COMPRESSED = (".gz", ".zst")
 PARQUET, ARROW, LINES = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".jsonl", ".json", ".ndjson")
 
@@ -58,8 +65,12 @@ def need(module, what):
     try:
         return __import__(module, fromlist=["_"])
     except ImportError as e:
-        name = module.split(".")[0]
-        raise Failure(f"{what} needs the Python package {name}: pip install {name} ({e})") from None
+        raise missing_package(what, module, e) from None
+
+
+def missing_package(what, module, error):
+    name = module.split(".")[0]
+    return Failure(f"{what} needs the Python package {name}: pip install {name} ({error})")
 
 
 # ---- values
@@ -223,31 +234,158 @@ def kind(name):
     return None, None
 
 
+class ZstdFile:
+    """Reads a compressed file to its end. pyarrow cannot read windows of more than 128 MiB."""
+
+    def __init__(self, file):
+        self.pieces = self.decompress(need("zstandard", "a .zst file"), file)
+
+    @staticmethod
+    def decompress(zstandard, file):
+        decompressor, frame = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW), None
+        while stored := file.read(ZSTD_BLOCK):
+            while stored:
+                frame = frame or decompressor.decompressobj()
+                if piece := frame.decompress(stored):
+                    yield piece
+                stored, frame = (frame.unused_data, None) if frame.eof else (b"", frame)
+        if frame:
+            raise Failure("the file ends inside a zstd frame: it is truncated")
+
+    def read(self, _):
+        return next(self.pieces, b"")
+
+
 def open_packed(file, packed):
     if packed is None:
         return file
+    if packed == "zstd":
+        return ZstdFile(file)
     pyarrow = need("pyarrow", "a compressed file")
     return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), packed)
 
 
-def list_files(sources):
-    """(file system, path, name) of every file that the sources stand for, in the one order."""
-    fsspec = need("fsspec", "reading files")
-    found = {}
+RANGE = re.compile(r"([a-zA-Z]|[-+]?\d+)\.\.([a-zA-Z]|[-+]?\d+)(?:\.\.([-+]?\d+))?", re.A)
+
+
+def terms_of(text):
+    """The terms of a range such as 1..9, 08..10, 1..9..4 and a..e; None if the text is not a range."""
+    match = RANGE.fullmatch(text)
+    if not match or match[1].isalpha() != match[2].isalpha():
+        return None
+    first, last = map(ord if match[1].isalpha() else int, match.group(1, 2))
+    step = abs(int(match[3] or 1)) or 1
+    values = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
+    if values[WORDS_MAX:]:
+        raise Failure(f"{{{text}}} stands for more than {WORDS_MAX} names")
+    if match[1].isalpha():
+        return map(chr, values)
+    width = max(map(len, match.group(1, 2))) if any(re.match("-?0.", end) for end in match.group(1, 2)) else 0
+    return (str(value).zfill(width) for value in values)
+
+
+def find_group(word, start):
+    """The first list or range at or after word[start]: where it is, where it ends, and its parts."""
+    for first in range(start, len(word)):
+        depth, cuts = 0, [first]
+        for last in range(first, len(word) if word[first] == "{" else first):
+            depth += (word[last] == "{") - (word[last] == "}")
+            if depth == 0 or (depth == 1 and word[last] == ","):
+                cuts.append(last)
+            if depth == 0:
+                parts = (word[a + 1:b] for a, b in zip(cuts, cuts[1:]))
+                if len(cuts) == 2:
+                    parts = terms_of("".join(word[first + 1:last]))
+                if parts is not None:
+                    return first, last, parts
+                break
+    return None
+
+
+def expand_braces(source):
+    """The words that a source with {a,b} and {1..9} stands for, in bash's order."""
+    # A word is a list of characters. An escaped brace or comma is one of them, with its backslash.
+    words = [(re.findall(r"\\[{},]|.", source, re.S), 0)]
+    while words:
+        word, start = words.pop()
+        group = find_group(word, start)
+        if group is None:
+            yield "".join(c[-1] for c in word)
+            continue
+        first, last, parts = group
+        words += reversed([([*word[:first], *part, *word[last + 1:]], first) for part in parts])
+
+
+def expand_sources(sources):
+    words = []
     for source in sources:
-        fs, path = fsspec.core.url_to_fs(source)
-        if any(c in path for c in "*?["):
-            paths = fs.glob(path)
-        elif fs.isdir(path):
-            paths = fs.find(path)
-        else:
-            paths = [path] if fs.exists(path) else []
-        paths = [p for p in paths if kind(p)[0] or p == path]
-        if not paths:
-            raise Failure(f"{source}: no file matches")
-        for p in paths:
+        found = list(itertools.islice(expand_braces(source), WORDS_MAX + 1))
+        if len(found) > WORDS_MAX:
+            raise Failure(f"{source} stands for more than {WORDS_MAX} names")
+        words += found
+    return words
+
+
+def is_hidden(path, source):
+    """
+    Whether a name of the path begins with _ or . while none in the source asks for it. A folder such as _lang=en is a
+    partition of a table, which Spark reads too.
+    """
+    asked = [part for part in source.split("/") if part.startswith(("_", "."))]
+    return any(name.startswith(".") or (name.startswith("_") and "=" not in name)
+               for name in path.split("/") if not any(fnmatch.fnmatchcase(name, part) for part in asked))
+
+
+def open_store(fsspec, source):
+    """The file system of a source, and its path there."""
+    try:
+        return fsspec.core.url_to_fs(source)
+    except ImportError as e:  # fsspec raises it from that of the module
+        module = getattr(e.__cause__ or e, "name", None)
+        raise missing_package(source, module, e) if module else Failure(f"{source}: {e}") from None
+    except ValueError as e:
+        if "Protocol not known" not in str(e):
+            raise
+        raise Failure(f"{source}: unknown scheme. Use gs://, s3://, hf://, https:// or another that this prints: "
+                      f"python -c 'import fsspec; print(*fsspec.available_protocols())'") from None
+
+
+def find_files(fsspec, source):
+    """The file system of a source, and the paths that it stands for there."""
+    fs, path = open_store(fsspec, source)
+    if any(c in path for c in "*?["):
+        paths = fs.glob(path)
+    elif fs.isdir(path):
+        paths = fs.find(path)
+    else:
+        paths = [path] if fs.exists(path) else []
+    return fs, path, [p for p in paths if kind(p)[0] or p == path]
+
+
+def list_files(sources):
+    """(file system, path, name) of every file that the sources stand for, in the one order, and the names left out."""
+    fsspec = need("fsspec", "reading files")
+    found, hidden = {}, set()
+    for source in sources:
+        try:
+            fs, path, paths = find_files(fsspec, source)
+        except Failure:
+            raise
+        except Exception as e:  # a file system raises what its libraries raise
+            raise Failure(f"{source}: {type(e).__name__}: {e}") from None
+        visible = [p for p in paths if not is_hidden(p, path)]
+        hidden.update(fs.unstrip_protocol(p) for p in set(paths).difference(visible))
+        if not visible:
+            raise Failure(f"{source}: no file matches" + (f"; {report_hidden(hidden)}" if paths else ""))
+        for p in visible:
             found[fs.unstrip_protocol(p)] = (fs, p)
-    return [(fs, p, name) for name, (fs, p) in sorted(found.items())]
+    return [(fs, p, name) for name, (fs, p) in sorted(found.items())], hidden.difference(found)
+
+
+def report_hidden(names):
+    return (f"left out {len(names)} file{'s' if len(names) > 1 else ''}, such as {min(names)}, because a name that begins "
+            f"with _ or . usually belongs to an unfinished file. riffle 0.1 read such files. To read them, give their "
+            f"names, or a pattern such as _*.jsonl")
 
 
 def print_file(fs, path, name, columns, printer):
@@ -258,16 +396,16 @@ def print_file(fs, path, name, columns, printer):
     try:
         with fs.open(path, "rb") as file:
             reader(open_packed(file, packed), columns, printer)
-    except Failure as e:
-        raise Failure(f"{name}: {e}") from None
-    except (OSError, ValueError, KeyError, RuntimeError) as e:  # Arrow's errors are of these
+    except Exception as e:  # of Arrow, of zstd, or of the file system
         raise Failure(f"{name}: {e}") from None
 
 
 def print_sources(a, printer):
     done = []
     while not printer.full():
-        names = list_files(a.source)
+        names, hidden = list_files(a.source)
+        if hidden and not done:
+            print(f"riffle-source: {report_hidden(hidden)}", file=sys.stderr)
         behind = [n for _, _, n in names if done and n <= done[-1] and n not in done]
         if behind:
             raise Failure(f"{behind[0]}: came after {done[-1]} was read, and sorts before it: rows would change their "
@@ -405,7 +543,7 @@ def resume():
 def arguments(words):
     p = argparse.ArgumentParser(prog="riffle-source", description=__doc__,
                                 formatter_class=argparse.RawDescriptionHelpFormatter)
-    p.add_argument("source", nargs="*", metavar="FILE", help="a file, folder or glob; with --dataset its data files")
+    p.add_argument("source", nargs="*", metavar="FILE", help="a file, folder or glob, with brace ranges; with --dataset its data files")
     p.add_argument("--columns", metavar="A,B", help="only these columns, in this order; without it all")
     p.add_argument("--limit", type=int, metavar="N", help="at most N rows, for a first look")
     p.add_argument("--watch", type=float, metavar="S", help="continues with new files; looks every S seconds")
@@ -438,6 +576,10 @@ def arguments(words):
         p.error("--limit: must be 0 or more")
     if not a.dataset and (a.name or a.revision or a.download):
         p.error("--name, --revision and --download need --dataset")
+    try:
+        a.source = expand_sources(a.source)
+    except Failure as e:
+        p.error(str(e))
     a.columns = [c.strip() for c in a.columns.split(",")] if a.columns else None
     if a.columns and (not all(a.columns) or len(set(a.columns)) < len(a.columns)):
         p.error("--columns: names with a comma between them, each once")
@@ -456,7 +598,7 @@ def main(words=None):
             raise Failure(f"RIFFLE_RESUME asks for more rows than there are: {printer.skip} fewer")
     except Failure as e:
         out.flush()
-        print(f"riffle-source: {e}", file=sys.stderr)
+        print(f"riffle-source: {' '.join(str(e).split())}", file=sys.stderr)
         return 1
     return 0
 

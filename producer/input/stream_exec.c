@@ -116,13 +116,13 @@ may_have_pipe(const char *command)
 	return false;
 }
 
-/* Finds the first bash in PATH. */
+/* Finds the first program with this name in PATH. */
 static bool
-find_bash(char path[static PATH_MAX])
+find_program(char path[static PATH_MAX], const char *name)
 {
 	for (const char *at = getenv("PATH"); at != NULL; at = strchr(at, ':')) {
 		at += *at == ':';
-		snprintf(path, PATH_MAX, "%.*s/bash", (int)strcspn(at, ":"), at);
+		snprintf(path, PATH_MAX, "%.*s/%s", (int)strcspn(at, ":"), at, name);
 		if (*at == '/' && access(path, X_OK) == 0)
 			return true;
 	}
@@ -174,7 +174,7 @@ start(struct stream *s, const struct stream_program *o, struct failure *f)
 	char **environment = NULL;
 	int ends[2], refused;
 
-	if (pipe && !find_bash(bash))
+	if (pipe && !find_program(bash, "bash"))
 		return fail(f, FAIL_CONFIG,
 		    "exec:%s: its command has a |, and PATH has no bash. In a pipe sh hides the "
 		    "failure of every program but the last one, so that incomplete data would pass "
@@ -225,6 +225,12 @@ wait_readable(const struct stream *s, int fd, int timeout_ms, struct failure *f)
 static const char *
 explain(int code, const char *command)
 {
+	char path[PATH_MAX];
+
+	if (code == 127 && strstr(command, "riffle-source") != NULL &&
+	    !find_program(path, "riffle-source"))
+		return " (command not found: riffle-source comes with riffle's Python package. "
+		       "In a checkout of riffle, run `pip install './python[source]'`)";
 	if (code == 127)
 		return " (command not found)";
 	if (code == 126)

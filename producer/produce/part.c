@@ -517,10 +517,17 @@ name_domains(struct part *s)
 	}
 }
 
+/* NULL: it reads files. */
+static const char *
+command_of(const struct part *s)
+{
+	return config_set_exec(&s->config->domains[s->o->domain[0]], s->o->set);
+}
+
 static bool
 is_program(const struct part *s)
 {
-	return config_set_exec(&s->config->domains[s->o->domain[0]], s->o->set) != NULL;
+	return command_of(s) != NULL;
 }
 
 /* Opens all but the outputs, which are there; `from` and `from_start` are of resume_start(). */
@@ -767,6 +774,8 @@ read_chunk(struct part *s, bool *any, bool *over, struct failure *f)
 	code = input_next_within(s->input, idle ? PART_WAIT_MS : 0, &chunk, f);
 	if (code == FAIL_TIMEOUT)
 		return FAIL_NONE;
+	if (code == FAIL_DATA)
+		return input_add_release(command_of(s), f);
 	if (code != FAIL_NONE)
 		return code;
 	*over = chunk == NULL;

@@ -81,6 +81,13 @@ name_of(const struct part_outputs *outs, const struct part_output *to)
 	return outs->o.config->domains[domain_of(outs, to)].name;
 }
 
+static enum fail_code
+add_release(const struct part_outputs *outs, const struct part_output *to, struct failure *f)
+{
+	return input_add_release(
+	    config_set_exec(&outs->o.config->domains[domain_of(outs, to)], outs->o.set), f);
+}
+
 /* ---- where each output stands ---- */
 
 /* Whether this input feeds the set: topic_plan.h says which sets have a topic at all. */
@@ -457,10 +464,11 @@ skip_sequence(
 	pack_sequence_close(q);
 	if (same)
 		return FAIL_NONE;
-	return fail(f, FAIL_DATA,
+	fail(f, FAIL_DATA,
 	    "topic %s: packing the documents from document %" PRIu64
 	    " of %s again does not give the %" PRIu64 " sequences that are there" CHANGED,
 	    to->topic, r->document, r->file, r->window, name_of(outs, to));
+	return add_release(outs, to, f);
 }
 
 /*
@@ -625,12 +633,14 @@ add_to_set(struct part_outputs *outs, size_t at, const struct split_piece *piece
 	uint64_t first = 0;
 
 	assert(!to->behind || to->skip == 0); /* a window is skipped once its document was found */
-	if (to->behind && !is_where_it_ended(to, r, d, id))
-		return fail(f, FAIL_DATA,
+	if (to->behind && !is_where_it_ended(to, r, d, id)) {
+		fail(f, FAIL_DATA,
 		    "topic %s: the last sequence ended in document %" PRIu64
 		    " of %s at token %" PRIu64
 		    ", which the input does not have there any more" CHANGED,
 		    to->topic, r->document, r->file, r->offset, name_of(outs, to));
+		return add_release(outs, to, f);
+	}
 	if (to->behind) {
 		to->behind = false;
 		first = first_token(to, r); /* it is counted already */
@@ -874,13 +884,17 @@ publish_ends(struct part_outputs *outs, const struct input_end *input, struct fa
 static enum fail_code
 check_none_behind(const struct part_outputs *outs, struct failure *f)
 {
-	for (size_t i = 0; i < outs->n; i++)
-		if (outs->output[i].open && (outs->output[i].behind || outs->output[i].skip > 0))
-			return fail(f, FAIL_DATA,
-			    "topic %s: the input ends before document %" PRIu64
-			    ", where its last sequence ended" CHANGED,
-			    outs->output[i].topic, outs->resume[i].document,
-			    name_of(outs, &outs->output[i]));
+	for (size_t i = 0; i < outs->n; i++) {
+		const struct part_output *to = &outs->output[i];
+
+		if (!to->open || (!to->behind && to->skip == 0))
+			continue;
+		fail(f, FAIL_DATA,
+		    "topic %s: the input ends before document %" PRIu64
+		    ", where its last sequence ended" CHANGED,
+		    to->topic, outs->resume[i].document, name_of(outs, to));
+		return add_release(outs, to, f);
+	}
 	return FAIL_NONE;
 }
 

@@ -1,5 +1,6 @@
 #include "producer/tokenizer/tokenizer_json.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +34,11 @@ tokenizer_json_is(bool *is, const char *file, struct failure *f)
 		return fail_errno(f, FAIL_IO, "tokenizer %s: cannot be opened", file);
 	while (c == ' ' || c == '\n' || c == '\r' || c == '\t')
 		c = getc(in);
-	if (ferror(in))
+	if (ferror(in) && errno == EISDIR)
+		code = fail(f, FAIL_IO,
+		    "tokenizer %s: is a folder. Give the file in it, %s/tokenizer.json", file,
+		    file);
+	else if (ferror(in))
 		code = fail_errno(f, FAIL_IO, "tokenizer %s: cannot be read", file);
 	fclose(in);
 	*is = c == '{';

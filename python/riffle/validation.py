@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from typing import Any, Dict, Iterator, Mapping, Optional
 
 import numpy as np
@@ -28,7 +29,12 @@ class Validation:
     timeout: seconds that iterating waits for a step; None: for ever.
 
     Iterating again reads it again from its beginning, as long as it is then. A set that is empty yields nothing.
+
+    ``with riffle.Validation(...) as held_out:`` closes every pass that was begun inside the block when the block ends. A pass
+    that was not read to its end otherwise keeps its connections until Python deletes its iterator.
     """
+
+    _passes: Optional["weakref.WeakSet[_Reading]"] = None  # those of the `with` block
 
     def __init__(self, corpus: str, domain: str, bootstrap: Optional[str] = None, *, set: str = "valid",
                  batch: int = 64, dtype: Any = np.uint32, timeout: Optional[float] = None,
@@ -39,8 +45,19 @@ class Validation:
         seconds("timeout", timeout)
         _options_of(self)  # an error is raised here
 
+    def __enter__(self) -> "Validation":
+        self._passes = weakref.WeakSet()
+        return self
+
+    def __exit__(self, *unused: object) -> None:
+        passes, self._passes = self._passes, None
+        for reading in list(passes or ()):
+            reading.close()
+
     def __iter__(self) -> Iterator[Step]:
         reading = _Reading(self)
+        if self._passes is not None:
+            self._passes.add(reading)
         try:
             names: Dict[int, str] = {}
             while True:

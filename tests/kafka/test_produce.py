@@ -923,6 +923,24 @@ def test_what_is_wrong_is_said_in_one_sentence(corpus, vocab):
     assert missing.returncode in (1, 2) and "none.tiktoken" in missing.stderr
 
 
+@pytest.mark.parametrize("after, why", [(20, "no record 39 starts at byte"), (60, "does not have there any more")])
+def test_a_domain_of_0_1_that_is_half_published_names_what_riffle_source_leaves_out(corpus, after, why):
+    """The folder gets its name between the runs, as if 0.1 had read it by the name that it has now."""
+    (corpus.folder / "riffle-source").symlink_to(ROOT / "python/riffle_source.py")
+    (corpus.folder / "out/temporary").mkdir(parents=True)
+    for name in ("out/temporary/a.jsonl", "out/z.jsonl"):
+        (corpus.folder / name).write_text(lines([f"{name[4]} {i:02} " + "word " * 40 for i in range(20)]))
+    corpus.config["domains"] = {"a": {"exec": f"{sys.executable} riffle-source out; test -e whole"}}
+    assert "the domain is not closed" in corpus.create().produce(check=False).stderr
+    (corpus.folder / "out/temporary").rename(corpus.folder / "out/_temporary")
+    (corpus.folder / "out/z.jsonl").write_text(lines([f"z {i:02} " + "word " * 40 for i in range(after)]))
+    (corpus.folder / "whole").touch()
+    done = corpus.produce(check=False)
+    assert done.returncode == 1 and why in done.stderr, done.stderr
+    assert "left out 1 file, such as file://" in done.stderr and "out/_temporary/a.jsonl" in done.stderr
+    assert "riffle-source has changed since riffle 0.1: it leaves out files and folders whose names" in done.stderr, done.stderr
+
+
 @pytest.mark.parametrize("utf8", ["replace", "strict"])
 def test_riffle_source_gives_the_sequences_and_rejects_of_the_file(corpus, utf8):
     """Of bytes that are not UTF-8, in JSON lines and in a binary column, and of half a pair of surrogates."""

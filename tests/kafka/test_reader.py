@@ -680,6 +680,20 @@ def test_a_held_out_set_is_read_once_in_order(fill, unique, riffle_module, boots
         -150 * partitions // 64)
 
 
+def test_the_passes_of_a_with_block_are_closed_at_its_end(fill, unique, riffle_module, bootstrap):
+    fill("d.valid", sequences=50)
+    with riffle_module.Validation(unique, "d", bootstrap, batch=10) as v:
+        begun, other = iter(v), iter(v)
+        assert [next(begun).step, next(begun).step, next(other).step] == [0, 1, 0]
+        assert len(list(v)) == 5
+    for left in (begun, other):
+        with pytest.raises(riffle_module.UsageError, match="validation set is closed"):
+            next(left)
+    assert len(list(v)) == 5  # it can be read again, and entered again
+    with v:
+        assert len(v) == 50
+
+
 def test_a_set_without_an_end_is_read_as_far_as_it_is(fill, unique, riffle_module, bootstrap):
     fill("d.valid", sequences=10, live=True)
     assert sum(len(step) for step in riffle_module.Validation(unique, "d", bootstrap)) == 10

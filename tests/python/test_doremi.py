@@ -1,10 +1,14 @@
 """riffle.DoReMi, riffle.ODM and riffle.domain_sums: the in-process learners, without a broker and without torch."""
 
+import argparse
 import math
 import random
+import sys
 
 import numpy as np
 import pytest
+
+from conftest import ROOT
 
 
 @pytest.fixture
@@ -118,3 +122,22 @@ def test_odm_is_the_papers_and_prefers_the_larger_loss(riffle):
 def test_what_makes_no_sense_is_refused(riffle, bad):
     with pytest.raises(riffle.UsageError):
         riffle.DoReMi(**bad)
+
+
+def test_the_examples_print_their_results_without_matplotlib(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.syspath_prepend(ROOT / "examples")
+    import doremi
+    import train
+
+    said = []
+    monkeypatch.setattr(doremi, "say", said.append)
+    monkeypatch.setattr(doremi, "show", lambda runs: None)
+    monkeypatch.setattr(doremi, "one_seed", lambda a, seed: {})
+    monkeypatch.setattr(doremi.t, "deterministic", lambda: None)
+    monkeypatch.setattr(doremi.t, "riffle_command", lambda *_, **__: None)
+    monkeypatch.setattr(doremi, "configure", lambda *_, **__: None)
+    monkeypatch.setattr(doremi.subprocess, "run", lambda *_, **__: None)
+    doremi.run(argparse.Namespace(out=tmp_path, seeds=[1], riffle="true"))
+    assert "; no picture, because matplotlib is missing (pip install matplotlib); took " in said[0]
+    assert train.save_picture(tmp_path / "train.png", train.draw).startswith("no picture")

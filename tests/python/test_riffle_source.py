@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ import pyarrow.feather
 import pyarrow.ipc
 import pyarrow.parquet
 import pytest
+import zstandard
 
 import source_process
 
@@ -217,7 +219,10 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
     (["--dataset", "x", "--watch", "1"], 2, "--watch needs files"),
     (["list.jsonl"], 1, "line 2: no object, but list"),
     (["escape.jsonl"], 1, "line 2: Invalid \\escape"),
-    (["nosuch://x"], 1, "nosuch"),
+    (["nosuch://x"], 1, "nosuch://x: unknown scheme. Use gs://"),
+    (["x{1..2}.jsonl"], 1, "x1.jsonl: no file matches"),
+    (["x{0..1048576}.jsonl"], 2, "{0..1048576} stands for more than 1048576 names"),
+    (["x{1..1048576}{,y}.jsonl"], 2, "stands for more than 1048576 names"),
 ])
 def test_what_is_wrong_is_said(tmp_path, words, code, why):
     (tmp_path / "x.csv").write_text("a,b\n")
@@ -226,6 +231,88 @@ def test_what_is_wrong_is_said(tmp_path, words, code, why):
     (tmp_path / "escape.jsonl").write_text('{"a": "\\ud83d"}\n{"a": "\\UD83D"}\n')
     done = source(*words, check=False, cwd=tmp_path)
     assert done.returncode == code and why in done.stderr.decode(), done.stderr.decode()
+    assert code == 2 or done.stderr.count(b"\n") == 1
+
+
+@pytest.mark.parametrize("scheme, package", [("gs", "gcsfs"), ("s3", "s3fs"), ("https", "aiohttp")])
+def test_a_store_whose_package_is_missing_is_named_with_the_pip_command(scheme, package):
+    program = f"import sys; sys.modules[{package!r}] = None; sys.path.insert(0, {str(SCRIPT.parent)!r}); import riffle_source; " \
+              f"sys.exit(riffle_source.main(['{scheme}://bucket/x.parquet']))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr.count("\n") == 1, done.stderr
+    assert f"{scheme}://bucket/x.parquet needs the Python package {package}: pip install {package} (" in done.stderr
+
+
+def test_what_a_file_system_raises_is_one_line():
+    program = f"""
+import fsspec, sys
+class Broken(fsspec.AbstractFileSystem):
+    protocol = "broken"
+    def info(self, path, **_):
+        raise Exception("no\\nconnection")
+fsspec.register_implementation("broken", Broken)
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+import riffle_source
+sys.exit(riffle_source.main(["broken://x/a.parquet"]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (1, "riffle-source: broken://x/a.parquet: Exception: no connection\n")
+
+
+def brace_rows():
+    """Patterns and the words that bash makes of them, as the test of riffle's own patterns has them."""
+    text = (ROOT / "tests/unit/producer/input/test_file_list.c").read_text()
+    table = text[text.index("test_braces_expand_as_in_bash"):text.index("EACH_ROW")]
+    return [(json.loads(a), json.loads(b).replace("\\", "")) for a, b in re.findall(r'\{("[^"]*"), ("[^"]*")\}', table)]
+
+
+@pytest.mark.parametrize("pattern, words", brace_rows() + [("{1..{2,3}}", "{1..2} {1..3}")])
+def test_braces_expand_as_in_the_patterns_of_train(monkeypatch, pattern, words):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    import riffle_source
+
+    assert riffle_source.expand_sources([pattern]) == words.split(" ")
+
+
+def test_braces_name_files(tmp_path):
+    for i in (1, 2, 3, 10):
+        write(tmp_path / f"x.{i}.jsonl", documents(2, i))
+    expected = documents(2, 1) + documents(2, 10) + documents(2, 2)
+    assert rows_of(source(tmp_path / "x.{1..2}.jsonl", tmp_path / "x.{10,1}.json*")) == expected
+    write(tmp_path / "{1..2}.jsonl", documents(3))
+    assert rows_of(source(f"{tmp_path}/\\{{1..2}}.jsonl")) == documents(3)
+
+
+def test_unfinished_files_of_other_programs_are_left_out(tmp_path):
+    base = tmp_path / ".cache"  # the source names it
+    for i, name in enumerate(("out/lang=en/part.jsonl", "out/_lang=fr/part.jsonl", "out/_temporary/0/part.jsonl",
+                              "out/_delta_log/0.json", "out/lang=en/.part.jsonl", "out/lang=en/_part.jsonl")):
+        (base / name).parent.mkdir(parents=True, exist_ok=True)
+        write(base / name, documents(1, i))
+    rows = [documents(1, i)[0] for i in range(6)]
+    for words in (base / "out", base / "out/**", base / "out/**/*.json*"):
+        done = source(words)
+        assert rows_of(done) == [rows[1], rows[0]], words
+        assert b"left out 4 files, such as file://" in done.stderr and b"_delta_log/0.json" in done.stderr
+    assert source(base / "out/lang=en/p*").stderr == b""
+    for words, found in (([base / "out/_*/0/*"], [2]), ([base / "out/_delta_log"], [3]), ([base / "out/*/.*"], [4]),
+                         ([base / "out/lang=en/_part.jsonl"], [5])):
+        done = source(*words)
+        assert rows_of(done) == [rows[i] for i in found] and done.stderr == b"", words
+    alone = source(base / "out/_temporary/../lang=en/?part.jsonl", check=False)
+    assert alone.returncode == 1 and b"no file matches; left out 2 files" in alone.stderr
+
+
+@pytest.mark.parametrize("window", [27, 28, 31])
+def test_zstd_windows_are_read_up_to_the_largest(tmp_path, window):
+    rows = documents(50)
+    options = zstandard.ZstdCompressionParameters.from_level(1, window_log=window, enable_ldm=True)
+    packed = b""
+    for part in (rows[:20], rows[20:]):  # two frames
+        frame = zstandard.ZstdCompressor(compression_params=options).compressobj()
+        packed += frame.compress("".join(json.dumps(row) + "\n" for row in part).encode()) + frame.flush()
+    (tmp_path / "x.jsonl.zst").write_bytes(packed)
+    assert rows_of(source(tmp_path / "x.jsonl.zst")) == rows
 
 
 @pytest.mark.parametrize("resume, why", [("x", "must be a number"), ("-1", "must be a number"), ("4", "1 fewer")])
@@ -278,6 +365,7 @@ def test_watching_goes_on_with_new_files_and_says_where_one_sorts_before(tmp_pat
     process = subprocess.Popen([sys.executable, SCRIPT, f"{tmp_path}/*.jsonl", "--watch", "0.05"], stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE)
     assert [json.loads(process.stdout.readline()) for _ in range(2)] == documents(2)
+    (tmp_path / ".a.jsonl").write_text("{")  # is still being written
     (tmp_path / "new").write_text("".join(json.dumps(r) + "\n" for r in documents(3, 5)))
     (tmp_path / "new").rename(tmp_path / "c.jsonl")
     assert [json.loads(process.stdout.readline()) for _ in range(3)] == documents(3, 5)

@@ -592,6 +592,25 @@ test_a_failure_anywhere_in_a_pipe_is_a_failure_of_the_command(void **unused)
 	check_programs(rows, sizeof(rows) / sizeof(rows[0]));
 }
 
+static void
+test_a_riffle_source_that_is_not_installed_is_named_with_the_pip_command(void **unused)
+{
+	static const struct program_row rows[] = {
+	    {"riffle-source x 2>&-", "",
+		"the program ended with exit status 127 (command not found: riffle-source comes "
+		"with riffle's Python package. In a checkout of riffle, run "
+		"`pip install './python[source]'`)"},
+	};
+	char *path = strdup(getenv("PATH"));
+
+	(void)unused;
+	assert_non_null(path);
+	assert_int_equal(setenv("PATH", "/no/such/folder", 1), 0);
+	check_programs(rows, sizeof(rows) / sizeof(rows[0]));
+	assert_int_equal(setenv("PATH", path, 1), 0);
+	free(path);
+}
+
 /* Debian's sh prints the same for each of these; it ends the last one with 2. */
 static void
 test_a_command_with_a_pipe_prints_what_sh_prints(void **unused)
@@ -785,6 +804,7 @@ main(void)
 	    TEST(test_a_file_that_changes_while_it_is_read_is_an_io_failure),
 	    TEST(test_a_program_gives_what_it_prints_then_how_it_ended),
 	    TEST(test_a_failure_anywhere_in_a_pipe_is_a_failure_of_the_command),
+	    TEST(test_a_riffle_source_that_is_not_installed_is_named_with_the_pip_command),
 	    TEST(test_a_command_with_a_pipe_prints_what_sh_prints),
 	    TEST(test_without_bash_a_pipe_is_refused_and_another_command_is_run),
 	    TEST(test_a_program_finds_where_to_resume_in_its_environment),
