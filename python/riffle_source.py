@@ -8,8 +8,8 @@
 
 Sources are files or globs: local paths, or any address that fsspec knows (gs://, s3://, hf://, https://,
 memory://, file://), of .parquet, .arrow, .feather (Arrow's file and stream formats), .jsonl and .json (one
-object a line), plain or .gz or .zst. {a,b} and {1..9} in a source stand for several, as in `train`, and \\{ is
-an ordinary brace. Folders, * and ** leave out files and folders whose names begin with _ or ., where Spark
+object a line), plain or .gz or .zst. {a,b} and {1..9} in a source stand for several, as in `train`; \\{ and \\}
+are ordinary braces. Folders, * and ** leave out files and folders whose names begin with _ or ., where Spark
 and others keep unfinished files. A pattern such as _*.jsonl still finds them. riffle-source sorts all files
 by their full names and reads them in that order, row group after row group, so that every run prints the
 same lines. `riffle produce` relies on that: with the same data it may be ended at any moment and resume. A
@@ -29,9 +29,9 @@ transformers' apply_chat_template: lines for a domain with `tokens: jsonl`. Only
 as the assistant's, {% generation %}, is a target; --loss all makes every token one. --prompt-only prints
 prompts for sampling: with the template's beginning of an answer, no targets, no eos.
 
-Files need the Python packages pyarrow and fsspec, .zst zstandard, datasets datasets; gs:// needs gcsfs,
-s3:// s3fs, https:// aiohttp, --chat transformers and jinja2. Exit 0 when all is printed, 1 where something
-cannot be read, 2 for a wrong command line.
+Files need the Python packages pyarrow and fsspec, .zst zstandard, braces braceexpand, datasets datasets;
+gs:// needs gcsfs, s3:// s3fs, https:// aiohttp, --chat transformers and jinja2. Exit 0 when all is printed, 1
+if something cannot be read, 2 for a wrong command line.
 """
 
 import argparse
@@ -39,7 +39,6 @@ import datetime
 import decimal
 import fnmatch
 import io
-import itertools
 import json
 import math
 import os
@@ -52,7 +51,6 @@ ROWS = 1024  # of a batch: what is in memory at once
 BLOCK = 1 << 20  # bytes of a file of lines that are read at once
 ZSTD_BLOCK = 1 << 14  # compressed bytes that are decompressed at once, to perhaps a thousand times as many
 ZSTD_WINDOW = 1 << 31  # bytes, the most that zstd --long makes
-WORDS_MAX = 1 << 20  # sources that the braces of one source stand for
 COMPRESSED = (".gz", ".zst")
 PARQUET, ARROW, LINES = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".jsonl", ".json", ".ndjson")
 
@@ -265,64 +263,17 @@ def open_packed(file, packed):
     return pyarrow.CompressedInputStream(pyarrow.PythonFile(file, mode="r"), packed)
 
 
-RANGE = re.compile(r"([a-zA-Z]|[-+]?\d+)\.\.([a-zA-Z]|[-+]?\d+)(?:\.\.([-+]?\d+))?", re.A)
-
-
-def terms_of(text):
-    """The terms of a range such as 1..9, 08..10, 1..9..4 and a..e; None if the text is not a range."""
-    match = RANGE.fullmatch(text)
-    if not match or match[1].isalpha() != match[2].isalpha():
-        return None
-    first, last = map(ord if match[1].isalpha() else int, match.group(1, 2))
-    step = abs(int(match[3] or 1)) or 1
-    values = range(first, last + 1, step) if first <= last else range(first, last - 1, -step)
-    if values[WORDS_MAX:]:
-        raise Failure(f"{{{text}}} stands for more than {WORDS_MAX} names")
-    if match[1].isalpha():
-        return map(chr, values)
-    width = max(map(len, match.group(1, 2))) if any(re.match("-?0.", end) for end in match.group(1, 2)) else 0
-    return (str(value).zfill(width) for value in values)
-
-
-def find_group(word, start):
-    """The first list or range at or after word[start]: where it is, where it ends, and its parts."""
-    for first in range(start, len(word)):
-        depth, cuts = 0, [first]
-        for last in range(first, len(word) if word[first] == "{" else first):
-            depth += (word[last] == "{") - (word[last] == "}")
-            if depth == 0 or (depth == 1 and word[last] == ","):
-                cuts.append(last)
-            if depth == 0:
-                parts = (word[a + 1:b] for a, b in zip(cuts, cuts[1:]))
-                if len(cuts) == 2:
-                    parts = terms_of("".join(word[first + 1:last]))
-                if parts is not None:
-                    return first, last, parts
-                break
-    return None
-
-
-def expand_braces(source):
-    """The words that a source with {a,b} and {1..9} stands for, in bash's order."""
-    # A word is a list of characters. An escaped brace or comma is one of them, with its backslash.
-    words = [(re.findall(r"\\[{},]|.", source, re.S), 0)]
-    while words:
-        word, start = words.pop()
-        group = find_group(word, start)
-        if group is None:
-            yield "".join(c[-1] for c in word)
-            continue
-        first, last, parts = group
-        words += reversed([([*word[:first], *part, *word[last + 1:]], first) for part in parts])
-
-
 def expand_sources(sources):
+    """The sources with {a,b} and {1..9} expanded as bash does it."""
     words = []
     for source in sources:
-        found = list(itertools.islice(expand_braces(source), WORDS_MAX + 1))
-        if len(found) > WORDS_MAX:
-            raise Failure(f"{source} stands for more than {WORDS_MAX} names")
-        words += found
+        if "{" not in source and "}" not in source:
+            words.append(source)
+            continue
+        try:
+            words += need("braceexpand", "a source with braces").braceexpand(source)
+        except ValueError:
+            raise Failure(f"{source}: a brace has no partner. Put \\ before each brace that belongs to the name") from None
     return words
 
 

@@ -221,8 +221,7 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
     (["escape.jsonl"], 1, "line 2: Invalid \\escape"),
     (["nosuch://x"], 1, "nosuch://x: unknown scheme. Use gs://"),
     (["x{1..2}.jsonl"], 1, "x1.jsonl: no file matches"),
-    (["x{0..1048576}.jsonl"], 2, "{0..1048576} stands for more than 1048576 names"),
-    (["x{1..1048576}{,y}.jsonl"], 2, "stands for more than 1048576 names"),
+    (["x{1..2.jsonl"], 2, "x{1..2.jsonl: a brace has no partner"),
 ])
 def test_what_is_wrong_is_said(tmp_path, words, code, why):
     (tmp_path / "x.csv").write_text("a,b\n")
@@ -259,19 +258,15 @@ sys.exit(riffle_source.main(["broken://x/a.parquet"]))
     assert (done.returncode, done.stderr) == (1, "riffle-source: broken://x/a.parquet: Exception: no connection\n")
 
 
-def brace_rows():
-    """Patterns and the words that bash makes of them, as the test of riffle's own patterns has them."""
-    text = (ROOT / "tests/unit/producer/input/test_file_list.c").read_text()
-    table = text[text.index("test_braces_expand_as_in_bash"):text.index("EACH_ROW")]
-    return [(json.loads(a), json.loads(b).replace("\\", "")) for a, b in re.findall(r'\{("[^"]*"), ("[^"]*")\}', table)]
-
-
-@pytest.mark.parametrize("pattern, words", brace_rows() + [("{1..{2,3}}", "{1..2} {1..3}")])
-def test_braces_expand_as_in_the_patterns_of_train(monkeypatch, pattern, words):
+@pytest.mark.parametrize("source, words", [
+    ("x.{1..3}", "x.1 x.2 x.3"), ("{08..10}", "08 09 10"), ("{a,b{1,2}}", "a b1 b2"), ("x{,y}", "x xy"), ("{}{a}", "{}{a}"),
+    (r"\{1..3\}", "{1..3}"), ("x", "x"),
+])
+def test_braces_stand_for_several_sources(monkeypatch, source, words):
     monkeypatch.syspath_prepend(SCRIPT.parent)
     import riffle_source
 
-    assert riffle_source.expand_sources([pattern]) == words.split(" ")
+    assert riffle_source.expand_sources([source]) == words.split(" ")
 
 
 def test_braces_name_files(tmp_path):
@@ -280,7 +275,7 @@ def test_braces_name_files(tmp_path):
     expected = documents(2, 1) + documents(2, 10) + documents(2, 2)
     assert rows_of(source(tmp_path / "x.{1..2}.jsonl", tmp_path / "x.{10,1}.json*")) == expected
     write(tmp_path / "{1..2}.jsonl", documents(3))
-    assert rows_of(source(f"{tmp_path}/\\{{1..2}}.jsonl")) == documents(3)
+    assert rows_of(source(f"{tmp_path}/\\{{1..2\\}}.jsonl")) == documents(3)
 
 
 def test_unfinished_files_of_other_programs_are_left_out(tmp_path):
