@@ -389,7 +389,7 @@ def test_a_bad_line_ends_it_after_the_lines_before(tokenize, known):
     [
         ([], 2, "give --tokenizer FILE"),
         (["--tokenizer", "/nowhere", "--pattern", "gpt2"], 1, "/nowhere: cannot be opened"),
-        (["--tokenizer", "/tmp"], 1, "/tmp: is a folder. Give the file in it, /tmp/tokenizer.json"),
+        (["--tokenizer", "/usr"], 1, "/usr: is a folder. Give the file in it, /usr/tokenizer.json"),
         (["--tokenizer", "{r50k}"], 2, "name one of: gpt2, cl100k, o200k"),
         (["--tokenizer", "{r50k}", "--pattern", "gpt3"], 2, 'unknown pattern "gpt3"'),
         (["--tokenizer", "{r50k}", "--pattern", "gpt2", "/nowhere.jsonl"], 1, "/nowhere.jsonl"),
