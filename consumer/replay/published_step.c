@@ -37,8 +37,14 @@ published_step_decode(
     struct batch_view *out, const struct published_step *s, uint32_t lane, struct failure *f)
 {
 	assert(lane < s->lanes);
-	if (batch_decode(out, s->lane[lane].bytes, s->lane[lane].n, f) == FAIL_NONE)
-		return FAIL_NONE;
+	if (batch_decode(out, s->lane[lane].bytes, s->lane[lane].n, f) == FAIL_NONE) {
+		if (out->head.step == s->step && out->head.lane == lane)
+			return FAIL_NONE;
+		fail(f, FAIL_DATA,
+		    "step %" PRIu64 " was expected, but this is step %" PRIu64 " of lane %" PRIu32
+		    ". `riffle repair` reports what the lane lacks",
+		    s->step, out->head.step, out->head.lane);
+	}
 	return published_step_fail(s, lane, f);
 }
 

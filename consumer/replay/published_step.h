@@ -44,7 +44,10 @@ enum fail_code published_step_open(struct published_step *out, const char *mix,
     const struct config *c, uint64_t step, struct failure *f);
 void published_step_close(struct published_step *s); /* a zeroed one is accepted */
 
-/* The record of a lane, decoded as far as batch_decode() does; *f names lane and offset. */
+/*
+ * The record of a lane, decoded as far as batch_decode() does. FAIL_DATA: it cannot be decoded, or
+ * belongs to another step or lane; *f names lane and offset.
+ */
 enum fail_code published_step_decode(
     struct batch_view *out, const struct published_step *s, uint32_t lane, struct failure *f);
 

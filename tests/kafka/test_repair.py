@@ -60,12 +60,14 @@ def test_steps_that_are_missing_in_the_middle_are_named_and_go_to_another_mix(s,
 
 
 def test_a_step_after_a_hole_is_the_one_that_is_shown_kept_and_replayed(s):
-    """Not the one that a hole of five steps has moved to its place."""
+    """The hole of five steps does not move a later step to its place."""
     m = mixed(s, "after-hole")
     whole = s.read(m.config, 4, first=32)
     shown = s.riffle("inspect", "-c", m.config, 32).stdout
     lose_in_the_middle(s, m, 2, slice(20, 25))
     assert s.riffle("inspect", "-c", m.config, 32).stdout == shown
+    m.refused("lane 2, offset 20: step 20 was expected, but this is step 25 of lane 2. `riffle repair`", command=("inspect", 20))
+    m.refused("lane 2, offset 20: step 24 is missing: step 25 comes first", command=("inspect", 24))
     s.riffle("replay", "-c", m.config, "--steps", "32..40")
     s.riffle("retain", "-c", m.config, "--from-step", 32)
     assert s.read(m.config, 4, first=32) == whole
