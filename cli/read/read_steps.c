@@ -11,7 +11,6 @@
 #include "cli/metrics/metrics_listener.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/text.h"
 
 enum {
 	SLICE_MS = 200, /* of a wait, between two looks at the clock and at signals */
@@ -78,7 +77,7 @@ static enum fail_code
 next_step(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     const struct riffle_step **s, struct failure *f)
 {
-	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
+	int64_t begun_ms = clock_ms();
 	struct riffle_error e;
 
 	for (;;) {
@@ -96,11 +95,6 @@ next_step(struct riffle *r, const struct read_steps_arguments *a, const struct s
 			return fail(f, FAIL_TIMEOUT,
 			    "step %" PRIu64 " did not come within %" PRIu32 " s: %s",
 			    riffle_position(r), a->timeout_s, reason_of(&e));
-		if (now_ms - warned_ms >= WAITING_EVERY_MS) {
-			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
-			    (now_ms - begun_ms) / 1000, e.text);
-			warned_ms = now_ms;
-		}
 	}
 }
 
@@ -239,28 +233,6 @@ print_rate(const struct tally *t)
 	    seconds, (double)t->steps / seconds, (double)t->tokens / seconds);
 }
 
-/* A mistyped name commits as well as any; the mixer does not wait for it. */
-static void
-warn_of_run(const char *run, const struct config *c)
-{
-	const struct config_list *runs = &c->mix.runs;
-	struct text names = {0};
-	char *text;
-
-	for (size_t i = 0; i < runs->n; i++) {
-		if (strcmp(runs->text[i], run) == 0)
-			return;
-		text_add(&names, "%s%s", i == 0 ? "" : ", ", runs->text[i]);
-	}
-	text = text_take(&names);
-	if (runs->n > 0 && text != NULL)
-		log_warning("read: READ-RUN-UNKNOWN run %s is not in mix.runs (%.200s): the mixer "
-			    "does not wait for it, and its commits hold back `riffle retain`; "
-			    "`riffle runs --forget %s` deletes them",
-		    run, text, run);
-	free(text);
-}
-
 /* Where the commits cannot be asked for, opening says so. */
 static void
 warn_of_going_back(const struct riffle_options *o)
@@ -305,8 +277,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	    .commit_every = a->commit_every,
 	};
 	/* --mix may name another mix than the configuration, whose lanes are then not known. */
-	bool known = a->mix == c->mix.name;
-	uint32_t lanes = known ? c->mix.lanes : 0;
+	uint32_t lanes = a->mix == c->mix.name ? c->mix.lanes : 0;
 	struct tally tally = {.begun_ms = clock_ms()};
 	struct read_output *out = NULL;
 	struct metrics_listener *listener = NULL;
@@ -321,8 +292,6 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 		return fail_memory(f);
 	if (a->metrics.address != NULL && properties_value(&c->kafka, statistics.name) == NULL)
 		properties[options.properties_n++] = statistics;
-	if (known && a->commit_every > 0)
-		warn_of_run(a->run, c);
 	if (a->from_step_given && a->commit_every > 0)
 		warn_of_going_back(&options);
 	code = read_output_open(&out, to, a->format, f);

@@ -143,6 +143,20 @@ riffle_gate_end(struct riffle_gate *g)
 	return true;
 }
 
+/* ---- waits ---- */
+
+void
+riffle_wait_remind(struct riffle_wait *w, const char *text)
+{
+	int64_t now_ms = clock_ms();
+
+	if (!w->reminder.began)
+		w->begun_ms = now_ms;
+	if (reminder_due(&w->reminder, now_ms, RIFFLE_WAITING_FIRST_MS))
+		log_warning("riffle: READ-WAITING seconds=%" PRId64 ": %s",
+		    (now_ms - w->begun_ms) / 1000, text);
+}
+
 /* ---- structs of the caller ---- */
 
 static enum fail_code

@@ -255,7 +255,9 @@ RIFFLE_API int riffle_wait_info(
 
 /*
  * The next whole step, or nothing: RIFFLE_TIMEOUT after timeout_ms leaves the position as it was.
- * Checks record, frame hash, mix, and that the step is the previous one plus 1 on every lane.
+ * Checks record, frame hash, mix, and that the step is the previous one plus 1 on every lane. While
+ * a step does not come, in one call or in many, the log says why after ten seconds and then once a
+ * minute (READ-WAITING).
  */
 RIFFLE_API int riffle_next(
     struct riffle *r, int timeout_ms, const struct riffle_step **out, struct riffle_error *e);

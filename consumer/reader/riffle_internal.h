@@ -21,11 +21,15 @@
 #include <sys/types.h>
 
 #include "common/base/failure.h"
+#include "common/base/reminder.h"
 #include "common/config/properties.h"
 #include "common/record/feedback.h"
 #include "consumer/reader/riffle.h"
 
-enum { RIFFLE_CLOSE_TIMEOUT_MS = 2000 }; /* for what is on its way when something is closed */
+enum {
+	RIFFLE_CLOSE_TIMEOUT_MS = 2000,  /* for what is on its way when something is closed */
+	RIFFLE_WAITING_FIRST_MS = 10000, /* before a wait is explained for the first time */
+};
 
 /* ---- errors: these write code and text into *e, which may be NULL, and return the code ---- */
 
@@ -93,6 +97,21 @@ int64_t riffle_gate_slice(int64_t deadline_ms);
  * False in another process, where nothing may be freed.
  */
 bool riffle_gate_end(struct riffle_gate *g);
+
+/*
+ * ---- waits ----
+ *
+ * A caller may wait for a step forever, in one call or in many. The log then says why the step does
+ * not come: READ-WAITING, after ten seconds and then once a minute. A zeroed struct is that of a
+ * wait that has not begun, as it is after each step.
+ */
+struct riffle_wait {
+	struct reminder reminder;
+	int64_t begun_ms;
+};
+
+/* The caller still waits, for what `text` says: warns if that is due. */
+void riffle_wait_remind(struct riffle_wait *w, const char *text);
 
 /*
  * ---- structs of the caller, which begin with `size`: see riffle.h ----

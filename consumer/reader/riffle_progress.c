@@ -43,6 +43,7 @@
 #include "consumer/ledger/run_position.h"
 #include "consumer/reader/commit_pace.h"
 #include "consumer/reader/committer.h"
+#include "consumer/reader/ledger_runs.h"
 #include "consumer/reader/riffle_internal.h"
 
 enum {
@@ -61,6 +62,7 @@ struct riffle_progress {
 	struct committer *committer;
 	pthread_t thread;
 	bool runs, ahead_said;
+	bool run_checked; /* a mistyped run was looked for; the thread's */
 
 	pthread_mutex_t lock;      /* of all below */
 	pthread_cond_t work;       /* for the thread: there is something to commit, or `stop` */
@@ -120,6 +122,9 @@ send_commit(struct riffle_progress *p)
 	struct failure f;
 
 	pthread_mutex_unlock(&p->lock);
+	if (!p->run_checked)
+		ledger_runs_warn(p->mix, p->run, &p->properties);
+	p->run_checked = true;
 	committer_look(p->committer, p->mix, p->run, clock_ms());
 	pthread_mutex_lock(&p->lock);
 	p->due = false;

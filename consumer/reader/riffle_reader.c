@@ -39,6 +39,7 @@
 #include "consumer/ledger/step_round.h"
 #include "consumer/reader/commit_pace.h"
 #include "consumer/reader/committer.h"
+#include "consumer/reader/ledger_runs.h"
 #include "consumer/reader/prefetch.h"
 #include "consumer/reader/reader.h"
 #include "consumer/reader/reader_metrics.h"
@@ -70,6 +71,9 @@ struct riffle {
 	struct committer *committer;
 	struct reporter *reporter; /* NULL: nothing was reported yet */
 	struct watchdog *watchdog; /* NULL: nobody has waited long yet; of prefetch's threads */
+	uint64_t from;           /* the first step to be given since the start, or the last seek */
+	struct riffle_wait wait; /* of the caller, for the step at the position */
+	bool run_checked;        /* a mistyped run was looked for */
 
 	struct step_slot *given; /* lent to the caller; NULL: none */
 	struct step_slot *next;  /* taken from the ring, not given yet; NULL: none */
@@ -153,7 +157,17 @@ why(void *opaque, const struct reader *reader, char *reason, size_t room)
 	if (r->watchdog == NULL)
 		r->watchdog = watchdog_open(reader->mix, &r->properties);
 	if (r->watchdog != NULL)
-		watchdog_why(r->watchdog, reader->check.step, reason, room);
+		watchdog_why(r->watchdog,
+		    &(struct watchdog_reader){
+			.step = reader->check.step,
+			.from = r->from,
+			.run = reader->run,
+			.first = lanes_first(reader->lanes),
+			.count = lanes_count(reader->lanes),
+			.lanes = lanes_total(reader->lanes),
+			.shared = lane_map_shared(lanes_map(reader->lanes)),
+		    },
+		    reason, room);
 }
 
 static enum fail_code
@@ -229,7 +243,8 @@ start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 	code = placed ? reader_start(&r->reader, o->step, f) : reader_resume(&r->reader, f);
 	if (code != FAIL_NONE)
 		return code;
-	commit_pace_init(&r->pace, o->commit_every, r->reader.check.step, placed);
+	r->from = r->reader.check.step;
+	commit_pace_init(&r->pace, o->commit_every, r->from, placed);
 	reader_offsets(&r->reader, r->offset_next);
 	r->info.lanes = lanes_total(r->reader.lanes);
 	r->info.lanes_mine = count;
@@ -518,6 +533,9 @@ static enum fail_code
 ask_commit(struct riffle *r, struct failure *f)
 {
 	atomic_store(&r->commits, true);
+	if (!r->run_checked)
+		ledger_runs_warn(r->reader.mix, r->reader.run, &r->properties);
+	r->run_checked = true;
 	committer_look(r->committer, r->reader.mix, r->reader.run, clock_ms());
 	commit_pace_asked(&r->pace);
 	return committer_ask(r->committer, r->pace.position, r->offset_next, f);
@@ -609,7 +627,19 @@ serve_commits(struct riffle *r, struct failure *f)
 
 /* ---- the next step ---- */
 
-/* prefetch_next() to r->next, with an eye on riffle_close() in another thread. */
+/* Why the step does not come, as far as anybody knows. */
+static void
+explain_wait(const struct riffle *r, const char *reason, char text[static FAILURE_TEXT_MAX])
+{
+	snprintf(text, FAILURE_TEXT_MAX, "step %" PRIu64 " of mix %s does not come: %s",
+	    r->pace.position, r->reader.mix,
+	    reason[0] == '\0' ? "it is not published yet (is `riffle mix` running?)" : reason);
+}
+
+/*
+ * prefetch_next() to r->next, with an eye on riffle_close() in another thread. Warns of a long
+ * wait.
+ */
 static enum fail_code
 take_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REASON_MAX],
     struct failure *f)
@@ -617,8 +647,13 @@ take_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 	for (;;) {
 		int64_t until_ms = riffle_gate_slice(deadline_ms);
 		enum fail_code code = prefetch_next(r->prefetch, until_ms, &r->next, reason, f);
+		char text[FAILURE_TEXT_MAX];
 
-		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
+		if (code != FAIL_TIMEOUT)
+			return code;
+		explain_wait(r, reason, text);
+		riffle_wait_remind(&r->wait, text);
+		if (until_ms == deadline_ms)
 			return code;
 		if (riffle_gate_ends(&r->gate))
 			return riffle_gate_fail_ended(&r->gate, f);
@@ -667,15 +702,13 @@ wait_step(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 	return wait_next(r, deadline_ms, reason, f);
 }
 
-/* RIFFLE_TIMEOUT, with why the step does not come, as far as anybody knows. */
+/* RIFFLE_TIMEOUT, with why the step does not come. */
 static int
 give_timeout(const struct riffle *r, const char *reason, struct riffle_error *e)
 {
 	char text[FAILURE_TEXT_MAX];
 
-	snprintf(text, sizeof(text), "step %" PRIu64 " of mix %s does not come: %s",
-	    r->pace.position, r->reader.mix,
-	    reason[0] == '\0' ? "it is not published yet (is `riffle mix` running?)" : reason);
+	explain_wait(r, reason, text);
 	return riffle_give(e, RIFFLE_TIMEOUT, text);
 }
 
@@ -772,6 +805,7 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	reader_metrics_waited(&r->metrics, clock_ms() - begun_ms);
 	if (code == FAIL_TIMEOUT)
 		return give_timeout(r, reason, e);
+	r->wait = (struct riffle_wait){0};
 	if (code == FAIL_NONE && r->next == NULL)
 		return give_end(r, e);
 	/* Checked at each call: a step that was refused stays, and is refused again. */
@@ -1153,6 +1187,8 @@ seek(struct riffle *r, uint64_t step, struct riffle_error *e)
 	r->rounds.any = r->rounds.known = false;
 	pthread_mutex_unlock(&r->rounds.lock);
 	if (reader_seek(&r->reader, step, &f) == FAIL_NONE) {
+		r->from = step;
+		r->wait = (struct riffle_wait){0};
 		commit_pace_move(&r->pace, step);
 		reader_offsets(&r->reader, r->offset_next);
 		r->unproven = false; /* no step of the checkpoint that reading began at */

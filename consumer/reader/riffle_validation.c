@@ -32,6 +32,7 @@ struct riffle_validation {
 	size_t filled;
 	uint32_t sequences;
 	uint64_t step;
+	struct riffle_wait wait; /* of the caller, for `step` */
 };
 
 static enum fail_code
@@ -187,7 +188,7 @@ fill_until(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* The same, with an eye on riffle_validation_close() in another thread. */
+/* The same, with an eye on riffle_validation_close() in another thread. Warns of a long wait. */
 static enum fail_code
 fill(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
 {
@@ -195,7 +196,10 @@ fill(struct riffle_validation *v, int64_t deadline_ms, struct failure *f)
 		int64_t until_ms = riffle_gate_slice(deadline_ms);
 		enum fail_code code = fill_until(v, until_ms, f);
 
-		if (code != FAIL_TIMEOUT || until_ms == deadline_ms)
+		if (code != FAIL_TIMEOUT)
+			return code;
+		riffle_wait_remind(&v->wait, f->text);
+		if (until_ms == deadline_ms)
 			return code;
 		if (riffle_gate_ends(&v->gate))
 			return riffle_gate_fail_ended(&v->gate, f);
@@ -232,6 +236,7 @@ give_next(struct riffle_validation *v, int64_t deadline_ms, const struct riffle_
 	code = fill(v, deadline_ms, &f);
 	if (code == FAIL_TIMEOUT)
 		return riffle_give(e, RIFFLE_TIMEOUT, f.text);
+	v->wait = (struct riffle_wait){0};
 	if (code != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	if (v->filled == 0)

@@ -2,15 +2,14 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "common/base/json_field.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_groups.h"
 #include "consumer/batches/lanes.h"
 #include "consumer/ledger/batch_topic.h"
 
@@ -18,7 +17,11 @@ struct watchdog {
 	const char *mix;
 	const struct properties *properties;
 	char topic[TOPIC_MAX_BYTES + 1];
-	rd_kafka_t *rk; /* NULL: not connected yet */
+	rd_kafka_t *rk; /* NULL: not connected yet, as below */
+	char election_name[TOPIC_MAX_BYTES + 1];
+	rd_kafka_t *election;
+	char run[NAME_MAX_BYTES + 1]; /* of `position` */
+	struct run_position_query *position;
 };
 
 struct watchdog *
@@ -31,6 +34,7 @@ watchdog_open(const char *mix, const struct properties *properties)
 	w->mix = mix;
 	w->properties = properties;
 	names_topic(w->topic, mix, "ledger");
+	names_topic(w->election_name, mix, "election");
 	return w;
 }
 
@@ -39,6 +43,8 @@ watchdog_close(struct watchdog *w)
 {
 	if (w == NULL)
 		return;
+	run_position_close(w->position);
+	kafka_close(w->election);
 	kafka_close(w->rk);
 	free(w);
 }
@@ -52,84 +58,110 @@ age_ms(int64_t timestamp_ms)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - timestamp_ms;
 }
 
-/* What a record's configuration says of how far ahead the mixer may be. */
-struct limit {
-	uint64_t lead; /* steps; 0: without a limit */
-	char *runs;    /* (free) the text of mix.runs: a record knows runs that only report, or were
-	                  taken out, too. NULL: it cannot be read, and every run may be meant */
-};
-
-static struct limit
-limit_of(const struct ledger *l)
-{
-	static const char *const path[] = {"changeable.max_lead_steps", "changeable.runs"};
-	struct json_field_value value[2] = {0};
-	struct json_field_paths *paths = NULL;
-	struct json_field_scratch *scratch = NULL;
-	struct limit limit = {0};
-	struct failure f;
-
-	if (l->config != NULL && json_field_paths_open(&paths, path, 2, &f) == FAIL_NONE &&
-	    json_field_scratch_open(&scratch, &f) == FAIL_NONE &&
-	    json_field_read(paths, scratch, l->config, strlen(l->config), value, &f) == FAIL_NONE) {
-		if (value[0].found == JSON_FIELD_OTHER)
-			limit.lead = strtoull(value[0].raw, NULL, 10); /* as canonical JSON */
-		if (value[1].found == JSON_FIELD_OTHER)
-			limit.runs = strndup(value[1].raw, value[1].raw_n);
-	}
-	json_field_scratch_close(scratch);
-	json_field_paths_close(paths);
-	return limit;
-}
-
-static bool
-is_in_force(const char *runs, const char *name)
-{
-	char quoted[NAME_MAX_BYTES + 3];
-
-	snprintf(quoted, sizeof(quoted), "\"%s\"", name);
-	return runs == NULL || strstr(runs, quoted) != NULL;
-}
-
-/*
- * The lowest of the runs that the mixer may not go further ahead of, and in names[room] all that
- * are at its step: the record is as old as the last step, and one of them may have moved since.
- * NULL: none.
- */
-static const struct ledger_run *
-blocking_runs(
-    const struct ledger *l, const struct limit *limit, char *names, size_t room, size_t *n)
+const struct ledger_run *
+watchdog_lowest(const struct ledger *l, const struct ledger_runs *runs)
 {
 	const struct ledger_run *lowest = NULL;
-	size_t used = 0;
 
-	*n = 0;
 	for (size_t i = 0; i < l->runs_n; i++)
-		if (is_in_force(limit->runs, l->run[i].name) &&
+		if (ledger_runs_has(runs, l->run[i].name) &&
 		    (lowest == NULL || l->run[i].step < lowest->step))
 			lowest = &l->run[i];
-	if (limit->lead == 0 ||
-	    (lowest != NULL && (uint64_t)l->step_next < (uint64_t)lowest->step + limit->lead))
-		lowest = NULL;
-	for (size_t i = 0; lowest != NULL && i < l->runs_n; i++)
-		if (l->run[i].step == lowest->step && is_in_force(limit->runs, l->run[i].name) &&
-		    used < room)
-			used += (size_t)snprintf(names + used, room - used, "%s%s",
-			    (*n)++ == 0 ? "" : ", ", l->run[i].name);
+	if (runs->lead == 0 || lowest == NULL ||
+	    (uint64_t)l->step_next < (uint64_t)lowest->step + runs->lead)
+		return NULL;
 	return lowest;
 }
 
-void
-watchdog_judge(const struct ledger *l, int64_t age, uint64_t step, char *reason, size_t room)
+/* Writes the runs in force that stand at `step`, as "eval, trainers". Returns how many there are. */
+static size_t
+list_runs(
+    const struct ledger *l, const struct ledger_runs *runs, int64_t step, char *names, size_t room)
+{
+	size_t n = 0, used = 0;
+
+	names[0] = '\0';
+	for (size_t i = 0; i < l->runs_n; i++)
+		if (l->run[i].step == step && ledger_runs_has(runs, l->run[i].name) && used < room)
+			used += (size_t)snprintf(names + used, room - used, "%s%s",
+			    n++ == 0 ? "" : ", ", l->run[i].name);
+	return n;
+}
+
+/* The run has committed more than the record knows: the mixer may go on. */
+static void
+judge_free(const struct ledger *l, const struct watchdog_facts *facts, const char *run,
+    char *reason, size_t room)
+{
+	if (facts->mixers == 0)
+		snprintf(reason, room,
+		    "no mixer runs; run %s has committed step %" PRIu64 ": start `riffle mix`", run,
+		    facts->at.step);
+	else
+		snprintf(reason, room,
+		    "step %" PRId64 " is next, and run %s has committed step %" PRIu64
+		    ", but the mixer has not published it yet%s",
+		    l->step_next, run, facts->at.step,
+		    facts->mixers < 0 ? "; if no mixer runs, start `riffle mix`" : "");
+}
+
+/* What follows for the reader: its own lanes may be those that lack a commit. */
+static void
+add_remedy(const struct watchdog_facts *facts, const char *run, const struct watchdog_reader *r,
+    char *reason, size_t room)
+{
+	const struct run_position *at = &facts->at;
+	uint64_t from = facts->asked && at->step > r->from ? at->step : r->from;
+	size_t n = strlen(reason);
+	bool mine = facts->asked && strcmp(run, r->run) == 0 &&
+		    (at->step == at->step_ahead ||
+			(at->lane >= r->first && at->lane < r->first + r->count));
+
+	if (mine && from < r->step)
+		snprintf(reason + n, room - n,
+		    ". This reader was given steps %" PRIu64 " to %" PRIu64
+		    ", and none of them is committed: call trained(step) after each step that is "
+		    "trained",
+		    from, r->step - 1);
+}
+
+/* The mixer may go no further before a run commits. */
+static void
+judge_lead(const struct ledger *l, const struct ledger_runs *runs, const struct ledger_run *run,
+    const struct watchdog_facts *facts, const struct watchdog_reader *r, char *reason, size_t room)
 {
 	char names[3 * NAME_MAX_BYTES];
-	size_t n;
-	struct limit limit = limit_of(l);
-	const struct ledger_run *run = blocking_runs(l, &limit, names, sizeof(names), &n);
-	int64_t seconds = age < 0 ? 0 : age / 1000; /* clocks of two machines: it may be negative */
+	size_t n = list_runs(l, runs, run->step, names, sizeof(names));
+	bool asked = facts->asked && n == 1;
+	uint64_t committed = asked ? facts->at.step : (uint64_t)run->step;
+
+	if (asked && (uint64_t)l->step_next < committed + runs->lead) {
+		judge_free(l, facts, run->name, reason, room);
+		return;
+	}
+	snprintf(reason, room,
+	    "step %" PRId64 " is next: %sthe mixer may be at most %" PRIu64
+	    " steps ahead and waits "
+	    "for %s %s, which %s committed step %" PRIu64 "%s%s",
+	    l->step_next, facts->mixers == 0 ? "no mixer runs now, and " : "", runs->lead,
+	    n == 1 ? "run" : "runs", names, n == 1 ? "has" : "have", committed,
+	    asked ? "" : " by the ledger's last record",
+	    r->step > (uint64_t)l->step_next
+		? ". Is the checkpoint that named this step of this mix?"
+		: "");
+	if (asked)
+		add_remedy(facts, run->name, r, reason, room);
+}
+
+void
+watchdog_judge(const struct ledger *l, const struct ledger_runs *runs,
+    const struct watchdog_facts *facts, const struct watchdog_reader *r, char *reason, size_t room)
+{
+	const struct ledger_run *run = watchdog_lowest(l, runs);
+	int64_t age = facts->age_ms < 0 ? 0 : facts->age_ms; /* clocks of two machines differ */
 
 	assert(room > 0);
-	if ((uint64_t)l->step_next > step)
+	if ((uint64_t)l->step_next > r->step)
 		snprintf(reason, room,
 		    "the mixer has published it (all steps below %" PRId64
 		    "), but it has not arrived from the broker",
@@ -137,27 +169,21 @@ watchdog_judge(const struct ledger *l, int64_t age, uint64_t step, char *reason,
 	else if (l->kind == LEDGER_END)
 		snprintf(reason, room, "the mix has ended before step %" PRId64, l->step_next);
 	else if (run != NULL)
+		judge_lead(l, runs, run, facts, r, reason, room);
+	else if (facts->mixers == 0)
 		snprintf(reason, room,
-		    "step %" PRId64 " is next: the mixer may be at most %" PRIu64
-		    " steps ahead and waits for %s %s, which %s committed step %" PRId64
-		    " as far as it knows. Where it has committed more, no mixer runs: start "
-		    "`riffle mix`%s",
-		    l->step_next, limit.lead, n == 1 ? "run" : "runs", names,
-		    n == 1 ? "has" : "have", run->step,
-		    step > (uint64_t)l->step_next
-			? ". Is the checkpoint that named this step of this mix?"
-			: "");
+		    "no mixer runs; step %" PRId64 " is next: start `riffle mix`", l->step_next);
 	else if (age >= WATCHDOG_STOPPED_MS)
 		snprintf(reason, room,
-		    "the mixer has stopped, or waits for its domains: it has written nothing for "
-		    "%" PRId64 " s, step %" PRId64 " is next; start `riffle mix`",
-		    seconds, l->step_next);
+		    "the mixer %swaits for its domains: it has written nothing for %" PRId64
+		    " s, step %" PRId64 " is next; %s",
+		    facts->mixers < 0 ? "has stopped, or " : "", age / 1000, l->step_next,
+		    facts->mixers < 0 ? "start `riffle mix`" : "`riffle status` names them");
 	else
 		snprintf(reason, room,
 		    "it is not published yet: step %" PRId64
 		    " is next, and the mixer wrote last %" PRId64 " s ago",
-		    l->step_next, seconds);
-	free(limit.runs);
+		    l->step_next, age / 1000);
 }
 
 /* The step is published and does not come: is the topic the one that it was published to? */
@@ -194,9 +220,70 @@ judge_topic(struct watchdog *w, const struct ledger *l, char *reason, size_t roo
 	return f.code == FAIL_DATA;
 }
 
+/* How many mixers run, standbys included; -1: cannot tell. */
+static int
+count_mixers(struct watchdog *w)
+{
+	struct kafka_options o = {.role = KAFKA_READER,
+	    .properties = w->properties,
+	    .client = "watch-election",
+	    .group = w->election_name,
+	    .asks_only = true,
+	    .quiet = true};
+	struct kafka_member member;
+	enum fail_code code;
+	struct failure f;
+	size_t n = 0;
+
+	if (w->election == NULL && kafka_open(&w->election, &o, &f) != FAIL_NONE)
+		return -1;
+	code = kafka_group_members(w->election, &member, 1, &n, WATCHDOG_ANSWER_MS, &f);
+	if (code == FAIL_TIMEOUT) { /* see kafka_group_members() */
+		kafka_close(w->election);
+		w->election = NULL;
+	}
+	return code == FAIL_NONE ? (int)n : -1;
+}
+
+/* Where a run stands now; facts->asked stays false if the broker does not say. */
 static void
-judge_record(
-    struct watchdog *w, const rd_kafka_message_t *m, uint64_t step, char *reason, size_t room)
+ask_position(struct watchdog *w, const char *run, const struct watchdog_reader *r,
+    struct watchdog_facts *facts)
+{
+	struct failure f;
+
+	if (strcmp(w->run, run) != 0) {
+		run_position_close(w->position);
+		w->position = NULL;
+		snprintf(w->run, sizeof(w->run), "%s", run);
+	}
+	if (w->position == NULL && run_position_open(&w->position, w->mix, run, r->shared,
+				       "watch-run", w->properties, &f) != FAIL_NONE)
+		return;
+	facts->asked = run_position_ask(
+			   w->position, r->lanes, WATCHDOG_ANSWER_MS, &facts->at, &f) == FAIL_NONE;
+}
+
+static void
+judge_ledger(struct watchdog *w, const struct ledger *l, int64_t age,
+    const struct watchdog_reader *r, char *reason, size_t room)
+{
+	struct watchdog_facts facts = {.age_ms = age};
+	const struct ledger_run *run;
+	struct ledger_runs runs;
+
+	ledger_runs_read(&runs, l);
+	facts.mixers = count_mixers(w);
+	run = watchdog_lowest(l, &runs);
+	if (run != NULL)
+		ask_position(w, run->name, r, &facts);
+	watchdog_judge(l, &runs, &facts, r, reason, room);
+	ledger_runs_clear(&runs);
+}
+
+static void
+judge_record(struct watchdog *w, const rd_kafka_message_t *m, const struct watchdog_reader *r,
+    char *reason, size_t room)
 {
 	rd_kafka_timestamp_type_t type;
 	int64_t age = age_ms(rd_kafka_message_timestamp(m, &type));
@@ -208,13 +295,13 @@ judge_record(
 		    w->topic, f.text);
 		return;
 	}
-	if ((uint64_t)ledger.step_next <= step || !judge_topic(w, &ledger, reason, room))
-		watchdog_judge(&ledger, age, step, reason, room);
+	if ((uint64_t)ledger.step_next <= r->step || !judge_topic(w, &ledger, reason, room))
+		judge_ledger(w, &ledger, age, r, reason, room);
 	ledger_clear(&ledger);
 }
 
 void
-watchdog_why(struct watchdog *w, uint64_t step, char *reason, size_t room)
+watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, size_t room)
 {
 	struct kafka_options o = {
 	    .role = KAFKA_READER, .properties = w->properties, .client = "watch"};
@@ -242,7 +329,7 @@ watchdog_why(struct watchdog *w, uint64_t step, char *reason, size_t room)
 		snprintf(
 		    reason, room, "no mixer has written to mix %s yet; start `riffle mix`", w->mix);
 	else
-		judge_record(w, m, step, reason, room);
+		judge_record(w, m, r, reason, room);
 	if (m != NULL)
 		rd_kafka_message_destroy(m);
 }

@@ -11,6 +11,11 @@ What the library logs goes to Python's logging, logger "riffle"; to stderr where
 For PyTorch see riffle.torch.Dataset, which is imported by itself (`import riffle.torch`).
 """
 
+from ._optional import needs
+
+with needs(__name__):
+    import numpy as _numpy  # noqa: F401  which the modules below need
+
 from . import _handle, log
 from ._library import VERSION
 from .doremi import DoReMi, domain_sums

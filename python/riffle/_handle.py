@@ -28,8 +28,9 @@ class Handle:
     two calls of the library. It may also close the handle, which then ends as the first call leaves.
     """
 
-    def __init__(self, what: str, raw: int, ends: Callable[[int], None]):
-        self._what, self._ends, self._process = what, ends, os.getpid()
+    def __init__(self, what: str, raw: int, ends: Callable[[int], None], closed: str):
+        """`closed` is what a call after the end is told."""
+        self._what, self._ends, self._process, self._says_closed = what, ends, os.getpid(), closed
         self._raw: Optional[int] = raw
         self._state = threading.RLock()  # of all below
         self._left = threading.Condition(self._state)  # it has ended
@@ -62,7 +63,7 @@ class Handle:
     def _closed(self) -> BaseException:
         if _ending and threading.current_thread() is not threading.main_thread():
             return SystemExit()  # ends a daemon thread without a traceback, as the end of the interpreter does
-        return UsageError(f"this {self._what} is closed")
+        return UsageError(self._says_closed)
 
     def _enter(self, alone: bool) -> int:
         self.check()  # before the lock, which in the child of a fork a thread of the parent may have held

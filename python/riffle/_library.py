@@ -159,12 +159,16 @@ _FUNCTIONS = {
 
 def _load() -> ctypes.CDLL:
     inside = pathlib.Path(__file__).with_name("libriffle.so.0")
-    path = os.environ.get("RIFFLE_LIBRARY") or str(inside)
+    chosen = os.environ.get("RIFFLE_LIBRARY")
+    path = chosen or str(inside)
     try:
         loaded = ctypes.CDLL(path)
     except OSError as why:
+        built = pathlib.Path(__file__).parents[2] / "build/libriffle.so.0"  # of a checkout
+        there = f"{built} is there: set RIFFLE_LIBRARY={built}. " if built.exists() and path != str(built) else ""
         raise ImportError(
-            f"libriffle cannot be loaded from {path}: {why}. The wheel of `make wheel` has it and all that it needs inside; "
+            f"libriffle cannot be loaded from {path}{' (from RIFFLE_LIBRARY)' if chosen else ''}: {why}. {there}"
+            "The wheel of `make wheel` has it and all that it needs inside; "
             "`pip install ./python` in a checkout of riffle builds it against the system's librdkafka, avro, zstd and xxhash; "
             "RIFFLE_LIBRARY names one that is built") from None
     for name, (result, arguments) in _FUNCTIONS.items():

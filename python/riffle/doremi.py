@@ -49,6 +49,19 @@ def _numpy(values: Any) -> np.ndarray:
     return np.asarray(values)
 
 
+def _real(name: str, values: Any) -> np.ndarray:
+    """The same as float64."""
+    try:
+        found = _numpy(values)
+        if found.dtype.kind in "cSU":  # of which numpy makes float64
+            raise UsageError(f"{name} are {found.dtype}: must be real numbers")
+        return found.astype(np.float64, copy=False)
+    except UsageError:
+        raise
+    except (TypeError, ValueError) as why:  # rows of several lengths
+        raise UsageError(f"{name} are not an array of numbers, [n, S]: {why}") from None
+
+
 def domain_sums(losses: Any, domains: Sequence[str], *, mask: Any = None, reference: Any = None
                 ) -> Dict[str, Tuple[float, float, int]]:
     """Sums for :meth:`riffle.Reader.report` and :meth:`DoReMi.add`: {domain: (loss_sum, excess_sum, tokens)}.
@@ -59,22 +72,22 @@ def domain_sums(losses: Any, domains: Sequence[str], *, mask: Any = None, refere
     Sums are float64 whatever the losses are; masked tokens count for nothing, also where they are no numbers.
     Domains without a token that counts are left out.
     """
-    loss = _numpy(losses).astype(np.float64, copy=False)
+    loss = _real("losses", losses)
     if loss.ndim != 2 or loss.shape[0] != len(domains):
         raise UsageError(f"losses are {list(loss.shape)}, and there are {len(domains)} domains: they are [n, S] and n")
     kept = np.ones(loss.shape, bool) if mask is None else _numpy(mask)
     if kept.dtype != bool and not np.isin(kept, (0, 1)).all():
         raise UsageError("mask has other values than 0 and 1; of labels it is labels != -100")
     kept = kept != 0
+    if kept.shape != loss.shape:
+        raise UsageError(f"losses are {list(loss.shape)}, and the mask has {list(kept.shape)}: must be one loss for each label")
     excess = np.zeros_like(loss)
     if reference is not None:
-        other = _numpy(reference).astype(np.float64, copy=False)
+        other = _real("reference losses", reference)
         if other.shape != loss.shape:
             raise UsageError(f"reference losses are {list(other.shape)}, losses are {list(loss.shape)}")
         excess = np.where(kept, loss - other, 0)
         excess = np.where(excess < 0, 0.0, excess)  # not np.maximum: NaN stays, so that it is seen and dropped
-    if kept.shape != loss.shape:
-        raise UsageError(f"mask is {list(kept.shape)}, losses are {list(loss.shape)}")
     rows = np.where(kept, loss, 0).sum(axis=1), excess.sum(axis=1), kept.sum(axis=1)
     sums: Dict[str, Tuple[float, float, int]] = {}
     for i, domain in enumerate(domains):

@@ -49,6 +49,8 @@ def _loss_of(domain: str, sums: Any) -> Tuple[bytes, float, float, int]:
     if not isinstance(sums, (tuple, list)) or len(sums) != 3:
         raise UsageError(f"losses of domain {domain} are {sums!r}: must be (loss_sum, excess_sum, tokens)")
     try:
+        if any(isinstance(value, (str, bytes)) or np.iscomplexobj(value) for value in sums):
+            raise TypeError
         loss, excess, tokens = float(sums[0]), float(sums[1]), int(sums[2])
     except (TypeError, ValueError, OverflowError):
         raise UsageError(f"losses of domain {domain} are {sums!r}: must be two numbers and a whole number of tokens") from None
@@ -71,7 +73,8 @@ class Progress:
         self.mix, self.run, self._known = mix, run, 0
         options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
         options.commit_every, options.uneven = whole("commit_every", commit_every), bool(uneven)
-        self._handle = handle_of("progress", c.lib.riffle_progress_open, c.lib.riffle_progress_close, options, c.ErrorText())
+        self._handle = handle_of("progress", c.lib.riffle_progress_open, c.lib.riffle_progress_close, options, c.ErrorText(),
+                                 f"this progress of mix {mix} was closed: open a new riffle.Progress")
         ends_with(self, self._handle)
         add_progress(self)
 

@@ -10,6 +10,7 @@ from typing import Any, Callable, Dict, Iterator, Mapping, NamedTuple, Optional,
 import numpy as np
 
 from . import _library as c
+from . import log
 from ._arguments import MOST, mapping, milliseconds, seconds, text, whole
 from ._handle import Handle, uninterrupted, wait_for
 from .checkpoint import Checkpoints, log_step, raw_of, step_of_state
@@ -22,6 +23,7 @@ from .times import Moment, step_at_time
 
 _StepPointer = ctypes.POINTER(c.StepOfReader)
 _DTYPES = {"u2": "uint16", "u4": "uint32", "i8": "int64"}
+_UNTRAINED = 10  # steps that are given, before it is said that none was trained
 _GROWTH = 512  # bytes by which metrics may grow between two calls
 
 
@@ -70,14 +72,15 @@ def bootstrap_of(bootstrap: Optional[str], properties: Optional[Mapping[str, Any
 
 
 def handle_of(what: str, opens: Callable[..., int], closes: Callable[..., None], options: ctypes.Structure,
-              error: c.ErrorText) -> Handle:
-    """The handle that opens(&handle, &options, &error) gives; one that comes after KeyboardInterrupt is closed."""
+              error: c.ErrorText, closed: str) -> Handle:
+    """The handle that opens(&handle, &options, &error) gives; one that comes after KeyboardInterrupt is closed. `closed` is what
+    a call after its end is told."""
     raw = c.c_void_p()
     code = uninterrupted(lambda: opens(ctypes.byref(raw), ctypes.byref(options), ctypes.byref(error)),
                          lambda: closes(raw))
     if code != c.OK:
         raise error_of(code, error)
-    return Handle(what, raw.value, closes)
+    return Handle(what, raw.value, closes, closed)
 
 
 def ends_with(owner: Any, handle: Handle) -> None:
@@ -115,7 +118,8 @@ class Reader:
     commit_every: where the next step is asked for, commit every k steps (or more often where the lead of the mix asks
         for it) that all steps given so far are trained. Only for a loop that asks for a step once it has trained the one
         before; 0: never. Whoever fetches ahead calls trained() instead.
-    timeout: seconds that iterating waits for a step; None: for ever.
+    timeout: seconds that iterating waits for a step; None: forever. A wait of ten seconds is warned of, and again each minute
+        (READ-WAITING); the warning says why the step does not come.
     ahead_bytes: memory for steps that are decoded ahead (0: 64 MiB; at least two steps), and as much again for records
         that are fetched and not decoded yet (at least 1 MiB a lane).
     threads: that decompress (0: 2).
@@ -152,6 +156,9 @@ class Reader:
         seconds("timeout", timeout)
         self.commit_every = whole("commit_every", commit_every)
         self._commits = commit_every > 0  # the library is asked for commits of what was given
+        # Nothing but trained() moves the place where a restart begins, as far as the caller has shown by now.
+        self._expects_trained = step is None and commit_every == 0
+        self._steps_given = 0
         self._error = c.ErrorText()
         self._names: Dict[int, str] = {}
         self._round, self._with_rounds, self._without_rounds = c.RoundOfStep(), False, False
@@ -168,7 +175,8 @@ class Reader:
         raw = None if checkpoint is None else raw_of(checkpoint)
         if raw is not None:
             options.checkpoint = ctypes.pointer(raw)
-        self._handle = handle_of("reader", c.lib.riffle_open, c.lib.riffle_close, options, self._error)
+        self._handle = handle_of("reader", c.lib.riffle_open, c.lib.riffle_close, options, self._error,
+                                 f"this reader of mix {mix} was closed: open a new riffle.Reader")
         ends_with(self, self._handle)
         self._begin()
         add_reader(self)
@@ -180,6 +188,9 @@ class Reader:
         thread's call that waits returns within a tenth of a second, with a UsageError; close() waits for it."""
         if self._handle is None:
             return
+        if self._steps_given > 0:
+            self._warn_untrained("")
+        self._expects_trained = False
         self._handle.stop()
         self._training.close()
         self._handle.close()
@@ -187,7 +198,9 @@ class Reader:
     def __enter__(self) -> "Reader":
         return self
 
-    def __exit__(self, *unused: object) -> None:
+    def __exit__(self, kind: object, *unused: object) -> None:
+        if kind is not None:
+            self._expects_trained = False  # the step that failed was not trained, rightly
         self.close()
 
     def __getstate__(self) -> None:
@@ -198,9 +211,16 @@ class Reader:
             raise UsageError("this reader is closed")
         return self._handle
 
-    def _check(self, code: int) -> None:
+    def _check(self, code: int, wait: Optional[float] = None) -> None:
         if code != c.OK:
-            raise error_of(code, self._error)
+            raise error_of(code, self._error, wait)
+
+    def _warn_untrained(self, more: str) -> None:
+        if self._expects_trained:
+            n = self._steps_given
+            log.write(c.LOG_WARNING, f"riffle: READ-NOT-TRAINED {n} {'step' if n == 1 else 'steps'} of mix {self.mix} "
+                                     f"{'was' if n == 1 else 'were'} given and none was trained: call reader.trained(step) after "
+                                     f"each, or a restart reads them again{more}")
 
     # ---- steps ----
 
@@ -215,13 +235,18 @@ class Reader:
 
     def next(self, timeout: Optional[float] = None) -> Optional[Step]:
         """The next step; None at the end of the mix. StepTimeout after `timeout` seconds (None: waits for ever)."""
-        handle, wait = self._open(), seconds("timeout", timeout)
+        wait = seconds("timeout", timeout)
+        return self._next(wait, wait)
+
+    def _next(self, wait: Optional[float], whole_wait: Optional[float]) -> Optional[Step]:
+        """The same as a part of a longer wait, which an error names."""
+        handle = self._open()
         with handle as raw:
             pointer, error = _StepPointer(), ctypes.byref(self._error)
             code = c.lib.riffle_next(raw, 0, ctypes.byref(pointer), error)  # mostly there already
             if code == c.TIMEOUT:
                 code = wait_for(lambda ms: c.lib.riffle_next(raw, ms, ctypes.byref(pointer), error), handle, wait)
-            return self._take(raw, code, pointer, None)
+            return self._take(raw, code, pointer, None, whole_wait)
 
     def next_into(self, tokens: np.ndarray, timeout: Optional[float] = None) -> Optional[Step]:
         """The same with the tokens written into `tokens`: C-contiguous, of the reader's dtype, with room for
@@ -234,18 +259,22 @@ class Reader:
             pointer, error = _StepPointer(), ctypes.byref(self._error)
             code = wait_for(lambda ms: c.lib.riffle_next_into(raw, ms, tokens.ctypes.data, tokens.nbytes,
                                                               ctypes.byref(pointer), error), handle, wait)
-            return self._take(raw, code, pointer, tokens)
+            return self._take(raw, code, pointer, tokens, wait)
 
-    def _take(self, raw: int, code: int, pointer: "ctypes._Pointer", tokens: Optional[np.ndarray]) -> Optional[Step]:
+    def _take(self, raw: int, code: int, pointer: "ctypes._Pointer", tokens: Optional[np.ndarray],
+              wait: Optional[float]) -> Optional[Step]:
         if code == c.END:
             return None
-        self._check(code)
+        self._check(code, wait)
         self._check(c.lib.riffle_keep(raw, pointer, ctypes.byref(self._error)))
         if tokens is not None:
             given = pointer.contents
             tokens = tokens.reshape(-1)[:given.sequences * given.tokens_each].reshape(given.sequences, given.tokens_each)
         step = Step(pointer, self.dtype, self._names, tokens, self._round_of)
         self._training.places.put(place_of(raw))
+        self._steps_given += 1
+        if self._steps_given == _UNTRAINED and self._training.places.lead > 0:
+            self._warn_untrained(f", and the mixer waits when it is {self._training.places.lead} steps ahead of what is trained")
         if self._with_rounds and c.lib.riffle_get_round(
                 raw, step.step, ctypes.byref(self._round), ctypes.byref(self._error)) == c.OK:
             step._round = self._round.round  # now it costs nothing, and at a later step a request
@@ -276,6 +305,7 @@ class Reader:
             raise UsageError(f"step {step} is out of range")
         handle, error = self._open(), ctypes.byref(self._error)
         handle.check()
+        self._expects_trained = False  # the caller says where reading begins
 
         def call() -> int:
             with handle as raw:
@@ -287,7 +317,7 @@ class Reader:
         self._begin()
 
     def _begin(self) -> None:
-        place = self.place
+        place = self._place()
         self._training.begin(place.step)
         self._training.places.reads(place)
 
@@ -300,6 +330,10 @@ class Reader:
     @property
     def place(self) -> Place:
         """Where `position` is, for the Progress of the process that trains."""
+        self._expects_trained = False  # of this reader
+        return self._place()
+
+    def _place(self) -> Place:
         with self._open() as raw:
             return place_of(raw)
 
@@ -310,7 +344,7 @@ class Reader:
         found, handle, error = c.InfoOfReader(), self._open(), ctypes.byref(self._error)
         wait = seconds("timeout", self.timeout)
         with handle as raw:
-            self._check(wait_for(lambda ms: c.lib.riffle_wait_info(raw, ms, ctypes.byref(found), error), handle, wait))
+            self._check(wait_for(lambda ms: c.lib.riffle_wait_info(raw, ms, ctypes.byref(found), error), handle, wait), wait)
         return Info(*(getattr(found, name) for name, _ in c.InfoOfReader._fields_[1:]))
 
     def metrics(self) -> str:
@@ -326,8 +360,9 @@ class Reader:
 
     def state_dict(self, step: Optional[int] = None) -> Dict[str, Any]:
         """{"mix", "run", "step", ...}, understood at any world size: `step` comes next, and the rest tells the mix from another
-        one of its name (riffle.checkpoint). None: the step after the last that trained() was called for; `position`, where it
-        never was."""
+        one of its name (riffle.checkpoint). None: the step after the last that trained() was called for. If it was never called,
+        `position`: right for a loop that asks for a step once it has trained the one before."""
+        self._expects_trained = False
         if step is None:
             places = self._training.places
             step = places.trained if places.is_trained else self.position
@@ -349,11 +384,13 @@ class Reader:
             raise UsageError("this reader commits by itself what it has given (commit_every): open it without, and "
                              "trained() commits what was trained")
         self._training.trained(step, losses)
+        self._expects_trained = False
 
     def commit(self, wait: bool = True, timeout: float = 30.0) -> None:
         """Commits that all steps below `position` are trained: progress for the mixer's lead and for resuming without a
         checkpoint. wait=False: returns at once; what fails is raised by a later commit() or flush()."""
         handle, _ = self._open(), seconds("timeout", timeout)
+        self._expects_trained = False
         if self._trained_places.is_trained:
             raise UsageError("commit() commits what was given, and trained() says what was trained: use one of them "
                              "(flush() waits for the commits of trained())")
@@ -402,7 +439,8 @@ class Reporter:
         self._handle: Optional[Handle] = None
         self._error = c.ErrorText()
         options = options_of(mix, bootstrap, rank, world, run, None, 4, properties, open_timeout)
-        self._handle = handle_of("reporter", c.lib.riffle_reporter_open, c.lib.riffle_reporter_close, options, self._error)
+        self._handle = handle_of("reporter", c.lib.riffle_reporter_open, c.lib.riffle_reporter_close, options, self._error,
+                                 f"this reporter of mix {mix} was closed: open a new riffle.Reporter")
         ends_with(self, self._handle)
 
     def _open(self) -> Handle:

@@ -99,7 +99,8 @@ class _Reading:
         self.dtype, self.timeout = v.dtype, v.timeout
         self.error = c.ErrorText()
         self.handle = handle_of("validation set", c.lib.riffle_validation_open, c.lib.riffle_validation_close, _options_of(v),
-                                self.error)
+                                self.error, f"this pass over the {v.set} set of domain {v.domain} was closed: iterate over the "
+                                            "riffle.Validation again")
         ends_with(self, self.handle)
         self.close = self.handle.close
 

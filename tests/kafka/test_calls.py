@@ -95,7 +95,7 @@ def test_close_ends_the_wait_of_another_thread(open_reader, riffle_module):
     reader.close()
     assert time.monotonic() - begun < 20  # it waited forever
     why = waiter.end()
-    assert isinstance(why, riffle_module.UsageError) and str(why) == "this reader is closed"
+    assert isinstance(why, riffle_module.UsageError) and str(why) == f"this reader of mix {reader.mix} was closed: open a new riffle.Reader"
 
 
 def test_what_was_read_ahead_is_trained_and_reported_while_a_thread_waits(open_reader):
@@ -131,7 +131,7 @@ def test_sequences_are_closed_while_a_thread_waits(riffle_module, mix, bootstrap
         time.sleep(0.01)
     sequences.close()
     thread.join(60)
-    assert not thread.is_alive() and failed == ["this reader is closed"]
+    assert not thread.is_alive() and failed == [f"this reader of mix {reader.mix} was closed: open a new riffle.Reader"]
 
 
 def test_a_signal_handler_may_commit_and_close_in_the_middle_of_a_wait(open_reader, riffle_module, caplog):
@@ -148,7 +148,7 @@ def test_a_signal_handler_may_commit_and_close_in_the_middle_of_a_wait(open_read
     before = signal.signal(signal.SIGUSR1, stop)
     threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGUSR1)).start()
     try:
-        with pytest.raises(riffle_module.UsageError, match="this reader is closed"):
+        with pytest.raises(riffle_module.UsageError, match="this reader of mix .* was closed"):
             reader.next()
     finally:
         signal.signal(signal.SIGUSR1, before)
@@ -162,7 +162,7 @@ def test_a_closed_reader_goes_to_no_checkpoint(open_reader, riffle_module):
     assert reader.next(60).step == 1
     reader.close()
     for call in (reader.state_dict, lambda: reader.load_state_dict(state)):
-        with pytest.raises(riffle_module.UsageError, match="this reader is closed"):
+        with pytest.raises(riffle_module.UsageError, match="this reader of mix .* was closed"):
             call()
 
 
@@ -218,7 +218,7 @@ def late():
             call()
         except riffle.UsageError as why:
             print(why, file=sys.stderr)
-""", 0, "this reader is closed"),
+""", 0, "was closed: open a new riffle.Reader"),
     "the child of a fork": ("""
 r = riffle.Reader(mix, bootstrap, step=STEPS)
 wait(threading.Thread(target=r.next, daemon=True), lambda: r._handle._calls)

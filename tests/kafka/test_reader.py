@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import fastavro
@@ -200,7 +201,7 @@ def test_the_shape_of_a_mix_that_nobody_has_begun_is_waited_for(configure, fill,
     config = configure({"a": 1})
     name = json.loads(config.read_text())["mix"]["name"]
     with riffle_module.Reader(name, bootstrap, step=0, timeout=1) as reader:
-        with pytest.raises(riffle_module.StepTimeout, match="step 0 of mix .* does not come"):
+        with pytest.raises(riffle_module.StepTimeout, match="step 0 of mix .* did not come within"):
             reader.info
         riffle("mix", "-c", config, "--until-step", 2)
         assert reader.info[:4] == (8, 8, 16, 64)
@@ -559,7 +560,8 @@ def test_a_wait_says_that_no_mixer_has_written(mix, open_reader, riffle_module):
 
 def test_a_wait_says_that_the_mixer_is_behind(with_feedback, riffle_module, bootstrap):
     with riffle_module.Reader(with_feedback, bootstrap, step=5) as reader:
-        with pytest.raises(riffle_module.StepTimeout, match=r"it is not published yet: step 5 is next"):
+        with pytest.raises(riffle_module.StepTimeout,
+                           match="^step 5 of mix .* did not come within 3 s: no mixer runs; step 5 is next: start `riffle mix`$"):
             reader.next(3)
 
 
@@ -569,13 +571,110 @@ def test_a_wait_says_for_which_run_the_mixer_waits(fill, configure, riffle, uniq
     mixer = riffle.popen("mix", "-c", path)
     with riffle_module.Reader(f"{unique}-mix", bootstrap, run="r") as reader:
         assert [next(reader).step for _ in range(4)] == [0, 1, 2, 3]
-        with pytest.raises(riffle_module.StepTimeout, match="at most 4 steps ahead and waits for run r, which has "
-                                                            "committed step 0"):
+        with pytest.raises(riffle_module.StepTimeout, match="at most 4 steps ahead and waits for run r, which has committed step "
+                                                            "0. This reader was given steps 0 to 3, and none of them is"):
             reader.next(3)
         reader.commit()
         assert reader.next(30).step == 4
-    mixer.terminate()
-    mixer.wait()
+        mixer.terminate()
+        mixer.wait()
+        assert [reader.next(30).step for _ in range(3)] == [5, 6, 7]
+        reader.commit()  # which no mixer has heard
+
+        def reason():
+            with pytest.raises(riffle_module.StepTimeout) as why:
+                reader.next(3)
+            return str(why.value)
+
+        expected = f"step 8 of mix {unique}-mix did not come within 3 s: no mixer runs; run r has committed step 8: start `riffle mix`"
+        wait_for(lambda: reason() == expected, "the end of the mixer, as the election knows it")
+
+
+def test_a_wait_without_an_end_is_warned_of(mix, open_reader, riffle_module, riffle, bootstrap, caplog, wait_for):
+    """A reader, sequences by index, and `riffle read` wait at the same time; each says the same, once."""
+    mix("--steps", 2)
+    command = riffle.popen("read", "--mix", mix.name, "-X", f"bootstrap.servers={bootstrap}", "--from-step", 2,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    sequences = riffle_module.Sequences(mix.name, bootstrap, run="by-index", steps=9)
+    sequences._extent, sequences._places_mine = riffle_module.Extent(2, LANES, LANES, 16, False, True), range(LANES)
+    reader = open_reader(step=2, timeout=None)
+    threads = [threading.Thread(target=lambda wait=wait: pytest.raises(riffle_module.UsageError, wait), daemon=True)
+               for wait in (lambda: next(reader), lambda: sequences.step(2))]
+    for thread in threads:
+        thread.start()
+    said = f"step 2 of mix {mix.name} does not come: no mixer has written to mix {mix.name} yet; start `riffle mix`"
+    warned = lambda: [r for r in caplog.records if r.levelname == "WARNING" and "READ-WAITING seconds=10: " in r.getMessage()]
+    wait_for(lambda: len(warned()) == 2, "the warnings of two readers")
+    assert all(r.getMessage() == f"riffle: READ-WAITING seconds=10: {said}" for r in warned()), caplog.text
+    reader.close()
+    sequences.close()
+    for thread in threads:
+        thread.join(60)
+    line = command.stderr.readline()
+    while "READ-WAITING" not in line:
+        line = command.stderr.readline()
+        assert line, "riffle read has ended"
+    command.terminate()
+    assert f"READ-WAITING seconds=10: {said}" in line and "READ-WAITING" not in command.communicate(timeout=60)[1]
+
+
+def take(reader, n):
+    return [next(reader).step for _ in range(n)]
+
+
+def test_steps_that_nobody_trains_are_warned_of_at_the_tenth_and_at_the_end(mix, open_reader, caplog):
+    mix("--steps", 12, "--lead", 64)
+    reader = open_reader()
+    take(reader, 9)
+    assert "READ-NOT-TRAINED" not in caplog.text
+    take(reader, 1)
+    assert (f"READ-NOT-TRAINED 10 steps of mix {mix.name} were given and none was trained: call reader.trained(step) after each, "
+            "or a restart reads them again, and the mixer waits when it is 64 steps ahead") in caplog.text
+    take(reader, 2)
+    assert caplog.text.count("READ-NOT-TRAINED") == 1
+    reader.close()
+    reader.close()
+    assert caplog.text.count("READ-NOT-TRAINED") == 2 and "READ-NOT-TRAINED 12 steps" in caplog.text
+    with open_reader() as reader:
+        take(reader, 1)
+    assert "READ-NOT-TRAINED 1 step of mix" in caplog.text
+
+
+def fails_in_its_first_step(reader):
+    with pytest.raises(KeyError), reader:
+        take(reader, 1)
+        raise KeyError("loss")
+
+
+@pytest.mark.parametrize("options, loop", [
+    ({}, lambda r: (take(r, 1), r.trained(0), take(r, 11))),
+    ({}, lambda r: (take(r, 3), r.commit(wait=False), take(r, 9))),
+    ({}, lambda r: (take(r, 3), r.state_dict(), take(r, 9))),
+    ({}, lambda r: (take(r, 3), r.place, take(r, 9))),
+    ({}, lambda r: (r.seek(1), take(r, 11))),
+    ({}, lambda r: (r.load_state_dict({"mix": r.mix, "run": r.run, "step": 0}), take(r, 12))),
+    ({}, lambda r: r.info),
+    ({}, fails_in_its_first_step),
+    ({"commit_every": 5}, lambda r: take(r, 12)),
+    ({"step": 0}, lambda r: take(r, 12)),
+], ids=["trained", "commit", "state_dict", "place", "seek", "load_state_dict", "info", "exception", "commit_every", "step"])
+def test_a_program_that_trains_in_another_way_is_not_warned(mix, open_reader, caplog, options, loop):
+    mix("--steps", 12, "--lead", 64)
+    reader = open_reader(**options)
+    loop(reader)
+    reader.close()
+    assert "READ-NOT-TRAINED" not in caplog.text
+
+
+@pytest.mark.parametrize("commits", ["trained", "commit"])
+def test_a_mistyped_run_is_warned_of(with_feedback, riffle_module, bootstrap, caplog, commits):
+    for run in ("trainers", "trainer"):
+        with riffle_module.Reader(with_feedback, bootstrap, run=run) as reader:
+            for step in take(reader, 2):
+                reader.trained(step) if commits == "trained" else reader.commit()
+            reader.flush()
+        assert caplog.text.count("READ-RUN-UNKNOWN") == (run == "trainer")
+    assert "READ-RUN-UNKNOWN run trainer is not in mix.runs (trainers): the mixer does not wait for it" in caplog.text
 
 
 def test_a_broker_that_does_not_answer_is_one_clear_sentence(riffle_module):
@@ -649,7 +748,7 @@ def test_a_closed_reader_says_so(mix, open_reader, riffle_module):
     reader = open_reader()
     reader.close()
     reader.close()
-    with pytest.raises(riffle_module.UsageError, match="this reader is closed"):
+    with pytest.raises(riffle_module.UsageError, match=f"^this reader of mix {mix.name} was closed: open a new riffle.Reader$"):
         next(reader)
 
 
@@ -687,7 +786,7 @@ def test_the_passes_of_a_with_block_are_closed_at_its_end(fill, unique, riffle_m
         assert [next(begun).step, next(begun).step, next(other).step] == [0, 1, 0]
         assert len(list(v)) == 5
     for left in (begun, other):
-        with pytest.raises(riffle_module.UsageError, match="validation set is closed"):
+        with pytest.raises(riffle_module.UsageError, match="this pass over the valid set of domain .* was closed: iterate"):
             next(left)
     assert len(list(v)) == 5  # it can be read again, and entered again
     with v:

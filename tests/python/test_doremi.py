@@ -35,8 +35,29 @@ def test_domain_sums_clip_the_excess_a_token_and_leave_masked_tokens_out(riffle)
         riffle.domain_sums(losses, DOMAINS + ["web"], reference=reference[:, :2])
     with pytest.raises(riffle.UsageError, match="labels != -100"):
         riffle.domain_sums(losses, DOMAINS + ["web"], mask=np.where(mask, 7, -100))
-    with pytest.raises(riffle.UsageError, match="mask is"):
-        riffle.domain_sums(losses, DOMAINS + ["web"], mask=mask[:, :2])
+    for more in ({}, {"reference": reference}):
+        with pytest.raises(riffle.UsageError, match=r"losses are \[4, 3\], and the mask has \[4, 2\]: must be one loss for each label"):
+            riffle.domain_sums(losses, DOMAINS + ["web"], mask=mask[:, :2], **more)
+
+
+@pytest.mark.parametrize("losses, says", [
+    (np.ones((1, 2), np.complex64), "losses are complex64: must be real numbers"),
+    ([["1.5", "2"]], "losses are <U3: must be real numbers"),
+    ([[b"1.5"]], "losses are .S3: must be real numbers"),
+    ([[1.0], [1.0, 2.0]], "losses are not an array of numbers"),
+    ([[{}]], "losses are not an array of numbers"),
+])
+def test_losses_that_are_no_real_numbers_are_refused(riffle, losses, says):
+    with pytest.raises(riffle.UsageError, match=says):
+        riffle.domain_sums(losses, ["web"] * len(losses))
+    with pytest.raises(riffle.UsageError, match=f"reference {says}"):
+        riffle.domain_sums(np.ones((1, 2)), ["web"], reference=losses)
+
+
+@pytest.mark.parametrize("sums", [(1j, 0, 1), (np.complex128(1), 0, 1), ("1.5", 0, 1), (1, b"0", 1), (1, 0, "7")])
+def test_sums_that_are_no_real_numbers_are_refused(riffle, sums):
+    with pytest.raises(riffle.UsageError, match="losses of domain web are .*: must be two numbers and a whole number of tokens"):
+        riffle.progress.losses_of({"web": sums})
 
 
 def test_a_step_is_the_papers(riffle):

@@ -178,7 +178,25 @@ def test_a_library_that_is_not_there_is_named(package):
         done = subprocess.run([sys.executable, "-c", "import riffle"], env={**package.env, "RIFFLE_LIBRARY": path},
                               capture_output=True, text=True)
         assert done.returncode == 1
-        assert f"libriffle cannot be loaded from {says}" in done.stderr
+        assert f"libriffle cannot be loaded from {says} (from RIFFLE_LIBRARY): " in done.stderr
+
+
+def test_in_a_checkout_the_library_that_was_built_is_named(tmp_path, build):
+    shutil.copytree(ROOT / "python", tmp_path / "python", ignore=shutil.ignore_patterns("*.so*", "__pycache__"))
+    (tmp_path / "build").mkdir()
+    env, built = {**ENV, "PYTHONPATH": str(tmp_path / "python")}, tmp_path / "build/libriffle.so.0"
+    start = lambda **more: subprocess.run([sys.executable, "-c", "import riffle"], env={**env, **more}, capture_output=True, text=True)
+    said = start().stderr
+    assert "libriffle cannot be loaded from" in said and "from RIFFLE_LIBRARY" not in said and "set RIFFLE_LIBRARY=" not in said
+    shutil.copy(build / "libriffle.so.0", built)
+    assert f"{built} is there: set RIFFLE_LIBRARY={built}. " in start().stderr
+    assert start(RIFFLE_LIBRARY=str(built)).returncode == 0
+
+
+def test_without_numpy_the_command_that_installs_it_is_named(package, tmp_path):
+    program = "import sys; sys.modules['numpy'] = None; import riffle"
+    done = subprocess.run([sys.executable, "-c", program], env=package.env, capture_output=True, text=True)
+    assert done.stderr.endswith("riffle needs the Python package numpy: pip install numpy\n"), done.stderr
 
 
 STRUCTS = {"riffle_error": "ErrorText", "riffle_property": "Property", "riffle_options": "Options",

@@ -14,59 +14,150 @@ static char without_runs[] = "{\"changeable\":{\"max_lead_steps\":64}}";
 static char without_lead[] =
     "{\"changeable\":{\"max_lead_steps\":0,\"runs\":[\"trainers\",\"eval\"]}}";
 
+#define STANDS(lowest, of_lane, highest)                                                           \
+	.asked = true,                                                                             \
+	.at = {.any = true, .all = true, .step = lowest, .lane = of_lane, .step_ahead = highest}
+
+/* The reader has lanes 2 and 3 of 4. */
 static const struct {
 	struct ledger ledger;
-	int64_t age_ms;
-	uint64_t step;
+	struct watchdog_facts facts;
+	uint64_t step, from;
 	const char *says;
 } rows[] = {
-    {{.step_next = 101}, 0, 100, "the mixer has published it (all steps below 101)"},
-    {{.step_next = 100}, 9999, 100,
+    {{.step_next = 101}, {.age_ms = 0, .mixers = -1}, 100, 0,
+	"the mixer has published it (all steps below 101)"},
+    {{.step_next = 100}, {.age_ms = 9999, .mixers = -1}, 100, 0,
 	"not published yet: step 100 is next, and the mixer wrote last 9 s"},
-    {{.step_next = 100}, 10000, 100, "has stopped, or waits for its domains"},
-    {{.step_next = 100}, -5, 100,
+    {{.step_next = 100}, {.age_ms = 10000, .mixers = -1}, 100, 0,
+	"has stopped, or waits for its domains"},
+    {{.step_next = 100}, {.age_ms = 10000, .mixers = 1}, 100, 0,
+	"the mixer waits for its domains: it has written nothing for 10 s, step 100 is next; "
+	"`riffle "
+	"status` names them"},
+    {{.step_next = 100}, {.age_ms = -5, .mixers = 1}, 100, 0,
 	"not published yet: step 100 is next, and the mixer wrote last 0 s"},
-    {{.step_next = 100, .kind = LEDGER_END}, 10000, 100, "has ended before step 100"},
-    {{.step_next = 103, .run = slow_run, .runs_n = 2, .config = without_runs}, 50, 103,
-	"it is not published yet: step 10"},
-    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = without_runs}, 50, 104,
-	"at most 64 steps ahead and waits for run trainers, which has committed step 40"},
-    {{.step_next = 104, .run = level_run, .runs_n = 2, .config = with_eval}, 50, 104,
-	"and waits for runs eval, trainers, which have committed step 40 as far as it knows"},
-    {{.step_next = 104, .run = level_run, .runs_n = 2, .config = without_eval}, 50, 104,
+    {{.step_next = 100}, {.age_ms = 50, .mixers = 0}, 100, 0,
+	"no mixer runs; step 100 is next: start `riffle mix`"},
+    {{.step_next = 100, .kind = LEDGER_END}, {.age_ms = 10000, .mixers = 0}, 100, 0,
+	"has ended before step 100"},
+    {{.step_next = 103, .run = slow_run, .runs_n = 2, .config = without_runs},
+	{.age_ms = 50, .mixers = -1}, 103, 0, "it is not published yet: step 10"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = without_runs},
+	{.age_ms = 50, .mixers = -1}, 104, 0,
+	"at most 64 steps ahead and waits for run trainers, which has committed step 40 by the "
+	"ledger's last record"},
+    {{.step_next = 104, .run = level_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = -1}, 104, 0,
+	"and waits for runs eval, trainers, which have committed step 40 by the ledger's"},
+    {{.step_next = 104, .run = level_run, .runs_n = 2, .config = without_eval},
+	{.age_ms = 50, .mixers = -1}, 104, 0,
 	"and waits for run trainers, which has committed step 40"},
-    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = without_trainers}, 50, 104,
-	"it is not published yet: step 10"},
-    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval}, 50, 150,
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = without_trainers},
+	{.age_ms = 50, .mixers = -1}, 104, 0, "it is not published yet: step 10"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = -1}, 150, 0,
 	"step 104 is next: the mixer may be at most 64 steps ahead"},
-    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval}, 50, 150,
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = -1}, 150, 0,
 	"Is the checkpoint that named this step of this mix?"},
-    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = without_lead}, 50, 104,
-	"it is not published yet: step 10"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = without_lead},
+	{.age_ms = 50, .mixers = -1}, 104, 0, "it is not published yet: step 10"},
+    /* The run has committed more than the record knows. */
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = 0, STANDS(60, 0, 61)}, 104, 0,
+	"no mixer runs; run trainers has committed step 60: start `riffle mix`"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = -1, STANDS(41, 0, 41)}, 104, 0,
+	"run trainers has committed step 41, but the mixer has not published it yet; if no mixer "
+	"runs, start `riffle mix`"},
+    /* It has not, or not enough. */
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = 0, STANDS(40, 0, 41)}, 104, 0,
+	"no mixer runs now, and the mixer may be at most 64 steps ahead and waits for run "
+	"trainers"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = 1, STANDS(40, 3, 90)}, 104, 30,
+	"committed step 40. This reader was given steps 40 to 103, and none of them is committed: "
+	"call trained(step)"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = 1, STANDS(40, 0, 40)}, 104, 42,
+	"This reader was given steps 42 to 103"},
 };
 
+static struct watchdog_reader
+reader_of(size_t row)
+{
+	return (struct watchdog_reader){.step = rows[row].step,
+	    .from = rows[row].from,
+	    .run = "trainers",
+	    .first = 2,
+	    .count = 2,
+	    .lanes = 4};
+}
+
 static void
-test_the_last_record_says_what_is_waited_for(void **unused)
+judge(const struct ledger *l, const struct watchdog_facts *facts, const struct watchdog_reader *r,
+    char *reason, size_t room)
+{
+	struct ledger_runs runs;
+
+	ledger_runs_read(&runs, l);
+	watchdog_judge(l, &runs, facts, r, reason, room);
+	ledger_runs_clear(&runs);
+}
+
+static void
+test_what_is_waited_for_follows_from_ledger_commits_and_mixers(void **unused)
 {
 	char reason[512];
 
 	(void)unused;
 	EACH_NAMED_ROW(i, rows, says) {
-		watchdog_judge(
-		    &rows[i].ledger, rows[i].age_ms, rows[i].step, reason, sizeof(reason));
+		const struct watchdog_reader r = reader_of(i);
+
+		judge(&rows[i].ledger, &rows[i].facts, &r, reason, sizeof(reason));
 		if (strstr(reason, rows[i].says) == NULL)
 			print_message("row %zu says: %s\n", i, reason);
 		assert_non_null(strstr(reason, rows[i].says));
 	}
 }
 
+/* Another rank's lane lacks the commit, another run does, or nothing was given. */
+static void
+test_a_reader_is_not_blamed_for_what_others_lack(void **unused)
+{
+	static const struct {
+		struct watchdog_facts facts;
+		struct watchdog_reader reader;
+	} blameless[] = {
+	    {{.age_ms = 50, .mixers = 1, STANDS(40, 0, 90)}, {104, 0, "trainers", 2, 2, 4, false}},
+	    {{.age_ms = 50, .mixers = 1, STANDS(40, 4, 90)}, {104, 0, "trainers", 2, 2, 8, false}},
+	    {{.age_ms = 50, .mixers = 1, STANDS(40, 2, 40)}, {104, 0, "eval", 2, 2, 4, false}},
+	    {{.age_ms = 50, .mixers = 1, STANDS(40, 2, 40)},
+		{104, 104, "trainers", 2, 2, 4, false}},
+	};
+	const struct ledger l = {
+	    .step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval};
+	char reason[512];
+
+	(void)unused;
+	EACH_ROW(i, blameless) {
+		judge(&l, &blameless[i].facts, &blameless[i].reader, reason, sizeof(reason));
+		assert_non_null(
+		    strstr(reason, "waits for run trainers, which has committed step 40"));
+		assert_null(strstr(reason, "This reader"));
+	}
+}
+
 static void
 test_a_reason_is_cut_to_its_room(void **unused)
 {
+	const struct watchdog_reader r = reader_of(0);
 	char reason[16];
 
 	(void)unused;
-	watchdog_judge(&rows[0].ledger, 0, 100, reason, sizeof(reason));
+	judge(&rows[0].ledger, &rows[0].facts, &r, reason, sizeof(reason));
 	assert_int_equal(strlen(reason), sizeof(reason) - 1);
 }
 
@@ -80,7 +171,8 @@ test_a_broker_that_does_not_answer_is_said(void **unused)
 
 	(void)unused;
 	assert_non_null(w);
-	watchdog_why(w, 5, reason, sizeof(reason));
+	watchdog_why(w, &(struct watchdog_reader){.step = 5, .run = "r", .count = 1, .lanes = 1},
+	    reason, sizeof(reason));
 	assert_non_null(strstr(reason, "the broker does not answer: "));
 	watchdog_close(w);
 	watchdog_close(NULL);
@@ -90,7 +182,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_the_last_record_says_what_is_waited_for),
+	    cmocka_unit_test(test_what_is_waited_for_follows_from_ledger_commits_and_mixers),
+	    cmocka_unit_test(test_a_reader_is_not_blamed_for_what_others_lack),
 	    cmocka_unit_test(test_a_reason_is_cut_to_its_room),
 	    cmocka_unit_test(test_a_broker_that_does_not_answer_is_said),
 	};
