@@ -11,6 +11,7 @@
  *     mix_history     a mix over its steps, in memory that has a limit
  *     step_round      which round of the mix a step is of
  *     run_position    where a run stands, by its group's commits
+ *     ledger_runs     for which runs the mixer waits
  *     batch_topic     whether the batch topic can be the one that the ledger speaks of
  *
  * Finding the state before a step. A record holds the state before its step_next, which never falls

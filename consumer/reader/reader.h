@@ -14,7 +14,6 @@
  *     riffle_targets     inputs, labels and positions of a step
  *     commit_pace        decides when a reader commits; pure
  *     committer          sends commits: one on its way, the newest waits
- *     ledger_runs        for which runs the mixer waits
  *     owner              who commits, as the commits name it
  *     prefetch           threads that read and decode ahead
  *     reader_metrics     what a reader counts for its metrics

@@ -150,11 +150,13 @@ riffle_wait_remind(struct riffle_wait *w, const char *text)
 {
 	int64_t now_ms = clock_ms();
 
-	if (!w->reminder.began)
-		w->begun_ms = now_ms;
-	if (reminder_due(&w->reminder, now_ms, RIFFLE_WAITING_FIRST_MS))
-		log_warning("riffle: READ-WAITING seconds=%" PRId64 ": %s",
-		    (now_ms - w->begun_ms) / 1000, text);
+	if (w->begun_ms == 0)
+		*w = (struct riffle_wait){now_ms, now_ms + RIFFLE_WAITING_FIRST_MS};
+	if (now_ms < w->next_ms)
+		return;
+	log_warning(
+	    "riffle: READ-WAITING seconds=%" PRId64 ": %s", (now_ms - w->begun_ms) / 1000, text);
+	w->next_ms = now_ms + RIFFLE_WAITING_EVERY_MS;
 }
 
 /* ---- structs of the caller ---- */

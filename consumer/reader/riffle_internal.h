@@ -21,14 +21,14 @@
 #include <sys/types.h>
 
 #include "common/base/failure.h"
-#include "common/base/reminder.h"
 #include "common/config/properties.h"
 #include "common/record/feedback.h"
 #include "consumer/reader/riffle.h"
 
 enum {
 	RIFFLE_CLOSE_TIMEOUT_MS = 2000,  /* for what is on its way when something is closed */
-	RIFFLE_WAITING_FIRST_MS = 10000, /* before a wait is explained for the first time */
+	RIFFLE_WAITING_FIRST_MS = 10000, /* before a wait is explained for the first time, */
+	RIFFLE_WAITING_EVERY_MS = 60000, /* and between two times */
 };
 
 /* ---- errors: these write code and text into *e, which may be NULL, and return the code ---- */
@@ -106,8 +106,8 @@ bool riffle_gate_end(struct riffle_gate *g);
  * wait that has not begun, as it is after each step.
  */
 struct riffle_wait {
-	struct reminder reminder;
-	int64_t begun_ms;
+	int64_t begun_ms; /* 0: it has not begun */
+	int64_t next_ms;  /* when the next line is due */
 };
 
 /* The caller still waits, for what `text` says: warns if that is due. */

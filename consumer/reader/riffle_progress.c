@@ -40,10 +40,10 @@
 #include "common/base/thread.h"
 #include "consumer/batches/lanes.h"
 #include "consumer/feedback/reporter.h"
+#include "consumer/ledger/ledger_runs.h"
 #include "consumer/ledger/run_position.h"
 #include "consumer/reader/commit_pace.h"
 #include "consumer/reader/committer.h"
-#include "consumer/reader/ledger_runs.h"
 #include "consumer/reader/riffle_internal.h"
 
 enum {

@@ -88,7 +88,7 @@ list_runs(
 	return n;
 }
 
-/* The run has committed more than the record knows: the mixer may go on. */
+/* The run has committed more than the record knows: the mixer may continue. */
 static void
 judge_free(const struct ledger *l, const struct watchdog_facts *facts, const char *run,
     char *reason, size_t room)
@@ -105,15 +105,15 @@ judge_free(const struct ledger *l, const struct watchdog_facts *facts, const cha
 		    facts->mixers < 0 ? "; if no mixer runs, start `riffle mix`" : "");
 }
 
-/* What follows for the reader: its own lanes may be those that lack a commit. */
+/* What follows for the reader if its own lanes are those that lack a commit. */
 static void
 add_remedy(const struct watchdog_facts *facts, const char *run, const struct watchdog_reader *r,
     char *reason, size_t room)
 {
 	const struct run_position *at = &facts->at;
-	uint64_t from = facts->asked && at->step > r->from ? at->step : r->from;
+	uint64_t from = at->step > r->from ? at->step : r->from;
 	size_t n = strlen(reason);
-	bool mine = facts->asked && strcmp(run, r->run) == 0 &&
+	bool mine = strcmp(run, r->run) == 0 &&
 		    (at->step == at->step_ahead ||
 			(at->lane >= r->first && at->lane < r->first + r->count));
 
@@ -141,8 +141,8 @@ judge_lead(const struct ledger *l, const struct ledger_runs *runs, const struct 
 	}
 	snprintf(reason, room,
 	    "step %" PRId64 " is next: %sthe mixer may be at most %" PRIu64
-	    " steps ahead and waits "
-	    "for %s %s, which %s committed step %" PRIu64 "%s%s",
+	    " steps ahead and waits for %s %s, which %s "
+	    "committed step %" PRIu64 "%s%s",
 	    l->step_next, facts->mixers == 0 ? "no mixer runs now, and " : "", runs->lead,
 	    n == 1 ? "run" : "runs", names, n == 1 ? "has" : "have", committed,
 	    asked ? "" : " by the ledger's last record",

@@ -33,8 +33,8 @@
 
 #include "common/config/properties.h"
 #include "common/record/ledger.h"
+#include "consumer/ledger/ledger_runs.h"
 #include "consumer/ledger/run_position.h"
-#include "consumer/reader/ledger_runs.h"
 
 enum {
 	WATCHDOG_ANSWER_MS = 1000,

@@ -131,7 +131,7 @@ def test_sequences_are_closed_while_a_thread_waits(riffle_module, mix, bootstrap
         time.sleep(0.01)
     sequences.close()
     thread.join(60)
-    assert not thread.is_alive() and failed == [f"this reader of mix {reader.mix} was closed: open a new riffle.Reader"]
+    assert not thread.is_alive() and failed == [f"this reader of mix {mix} was closed: open a new riffle.Reader"]
 
 
 def test_a_signal_handler_may_commit_and_close_in_the_middle_of_a_wait(open_reader, riffle_module, caplog):
@@ -218,7 +218,7 @@ def late():
             call()
         except riffle.UsageError as why:
             print(why, file=sys.stderr)
-""", 0, "was closed: open a new riffle.Reader"),
+""", 0, "this reader of mix {mix} was closed: open a new riffle.Reader"),
     "the child of a fork": ("""
 r = riffle.Reader(mix, bootstrap, step=STEPS)
 wait(threading.Thread(target=r.next, daemon=True), lambda: r._handle._calls)
@@ -255,7 +255,7 @@ def wait(thread, condition):
     done = subprocess.run([sys.executable, "-c", head + program], env=package.env, capture_output=True, text=True, timeout=120)
     assert done.returncode == code, done.stderr
     if says is not None:
-        assert (done.stderr.splitlines() or [""])[-1] == says, done.stderr
+        assert (done.stderr.splitlines() or [""])[-1] == says.format(mix=mix), done.stderr
 
 
 # ---- arguments ----

@@ -1,4 +1,4 @@
-#include "consumer/reader/ledger_runs.h"
+#include "consumer/ledger/ledger_runs.h"
 
 #include <assert.h>
 #include <stdio.h>

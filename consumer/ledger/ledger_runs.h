@@ -6,8 +6,8 @@
  *
  * ledger_runs_warn() asks the broker, in the caller's thread. The rest is pure.
  */
-#ifndef CONSUMER_READER_LEDGER_RUNS_H
-#define CONSUMER_READER_LEDGER_RUNS_H
+#ifndef CONSUMER_LEDGER_LEDGER_RUNS_H
+#define CONSUMER_LEDGER_LEDGER_RUNS_H
 
 #include <stdbool.h>
 #include <stddef.h>
