@@ -38,14 +38,16 @@ test_runs_are_those_of_the_recorded_configuration(void **unused)
 static void
 test_a_list_is_cut_to_its_room(void **unused)
 {
-	struct ledger_runs runs = {.text = (char[]){"[\"trainers\",\"eval\"]"}};
-	char list[8];
+	struct ledger_runs runs = {.text = (char[]){"[\"a\",\"b\",\"c\"]"}};
+	char list[sizeof("a, b, c") + 2];
 
 	(void)unused;
-	for (size_t room = 1; room <= sizeof(list); room++) {
+	for (size_t room = 1; room < sizeof(list); room++) {
+		memset(list, 'x', sizeof(list));
 		ledger_runs_list(&runs, list, room);
 		assert_true(strlen(list) < room);
-		assert_memory_equal(list, "trainers", strlen(list));
+		assert_memory_equal(list, "a, b, c", strlen(list));
+		assert_int_equal(list[room], 'x');
 	}
 }
 
