@@ -28,12 +28,12 @@ void ledger_runs_clear(struct ledger_runs *r);
 /* Whether the mixer waits for a run. */
 bool ledger_runs_has(const struct ledger_runs *r, const char *run);
 
-/* Writes the names as "trainers, eval" into out[room], room > 0; "" if there is none. */
+/* Writes the names as "trainers, eval" into out[room], room > 0; "" if the list is empty. */
 void ledger_runs_list(const struct ledger_runs *r, char *out, size_t room);
 
 /*
- * Warns, READ-RUN-UNKNOWN, if the mix has runs and this is none of them: a mistyped name commits as
- * well as any. Asks for the ledger's last record, and says nothing if it does not get one soon.
+ * Warns, READ-RUN-UNKNOWN, if mix.runs has names but not this one, because a mistyped name commits
+ * as well as any. Asks for the ledger's last record, and says nothing if it does not get one soon.
  */
 void ledger_runs_warn(const char *mix, const char *run, const struct properties *properties);
 

@@ -73,7 +73,7 @@ watchdog_lowest(const struct ledger *l, const struct ledger_runs *runs)
 	return lowest;
 }
 
-/* Writes the runs in force that stand at `step`, as "eval, trainers". Returns how many there are. */
+/* Writes the runs in force whose step is `step`, as "eval, trainers". Returns how many there are. */
 static size_t
 list_runs(
     const struct ledger *l, const struct ledger_runs *runs, int64_t step, char *names, size_t room)
@@ -105,7 +105,7 @@ judge_free(const struct ledger *l, const struct watchdog_facts *facts, const cha
 		    facts->mixers < 0 ? "; if no mixer runs, start `riffle mix`" : "");
 }
 
-/* What follows for the reader if its own lanes are those that lack a commit. */
+/* Adds what to do, if it is the reader's own lanes that lack a commit. */
 static void
 add_remedy(const struct watchdog_facts *facts, const char *run, const struct watchdog_reader *r,
     char *reason, size_t room)
@@ -245,7 +245,7 @@ count_mixers(struct watchdog *w)
 	return code == FAIL_NONE ? (int)n : -1;
 }
 
-/* Where a run stands now; facts->asked stays false if the broker does not say. */
+/* Asks what a run has committed; facts->asked stays false if the broker does not say. */
 static void
 ask_position(struct watchdog *w, const char *run, const struct watchdog_reader *r,
     struct watchdog_facts *facts)

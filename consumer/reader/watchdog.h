@@ -62,11 +62,11 @@ struct watchdog_reader {
 /* Writes a clause about the step that is due into reason[room]. */
 void watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, size_t room);
 
-/* What is known beside the ledger's last record. */
+/* What is known besides the ledger's last record. */
 struct watchdog_facts {
 	int64_t age_ms; /* of that record, by the broker's clock and ours */
 	int mixers;     /* that run, standbys included; -1: cannot tell */
-	bool asked;     /* `at` is known: where the run of watchdog_lowest() stands now */
+	bool asked;     /* `at` is known: the commits of the run of watchdog_lowest() */
 	struct run_position at;
 };
 

@@ -26,7 +26,8 @@ class Validation:
     set: "valid", "test" or "train".
     batch: sequences of a :class:`Step`; the last one may have fewer.
     dtype: of the tokens: uint16, uint32 or int64.
-    timeout: seconds that iterating waits for a step; None: for ever.
+    timeout: seconds that iterating waits for a step; None: forever. A wait of ten seconds is warned of, and again each minute
+        (READ-WAITING).
 
     Iterating again reads it again from its beginning, as long as it is then. A set that is empty yields nothing.
 
