@@ -73,7 +73,7 @@ watchdog_lowest(const struct ledger *l, const struct ledger_runs *runs)
 	return lowest;
 }
 
-/* Writes the runs in force whose step is `step`, as "eval, trainers". Returns how many there are. */
+/* Writes the runs in force at `step` as "eval, trainers". Returns how many there are. */
 static size_t
 list_runs(
     const struct ledger *l, const struct ledger_runs *runs, int64_t step, char *names, size_t room)
