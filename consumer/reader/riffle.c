@@ -145,18 +145,25 @@ riffle_gate_end(struct riffle_gate *g)
 
 /* ---- waits ---- */
 
+bool
+riffle_wait_due(struct riffle_wait *w, int64_t now_ms)
+{
+	if (w->begun_ms == 0)
+		*w = (struct riffle_wait){now_ms, now_ms + RIFFLE_WAITING_FIRST_MS};
+	if (now_ms < w->next_ms)
+		return false;
+	w->next_ms = now_ms + RIFFLE_WAITING_EVERY_MS;
+	return true;
+}
+
 void
 riffle_wait_remind(struct riffle_wait *w, const char *text)
 {
 	int64_t now_ms = clock_ms();
 
-	if (w->begun_ms == 0)
-		*w = (struct riffle_wait){now_ms, now_ms + RIFFLE_WAITING_FIRST_MS};
-	if (now_ms < w->next_ms)
-		return;
-	log_warning(
-	    "riffle: READ-WAITING seconds=%" PRId64 ": %s", (now_ms - w->begun_ms) / 1000, text);
-	w->next_ms = now_ms + RIFFLE_WAITING_EVERY_MS;
+	if (riffle_wait_due(w, now_ms))
+		log_warning("riffle: READ-WAITING seconds=%" PRId64 ": %s",
+		    (now_ms - w->begun_ms) / 1000, text);
 }
 
 /* ---- structs of the caller ---- */

@@ -110,6 +110,9 @@ struct riffle_wait {
 	int64_t next_ms;  /* when the next line is due */
 };
 
+/* Whether a line is due at now_ms, which is then said. The first call begins the wait. Pure. */
+bool riffle_wait_due(struct riffle_wait *w, int64_t now_ms);
+
 /* The caller still waits, for what `text` says: warns if that is due. */
 void riffle_wait_remind(struct riffle_wait *w, const char *text);
 
