@@ -219,6 +219,8 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
     (["--dataset", "x", "--watch", "1"], 2, "--watch needs files"),
     (["list.jsonl"], 1, "line 2: no object, but list"),
     (["escape.jsonl"], 1, "line 2: Invalid \\escape"),
+    (["pipe.jsonl"], 1, "pipe.jsonl: is not a regular file"),
+    (["null.jsonl"], 1, "null.jsonl: is not a regular file"),
     (["nosuch://x"], 1, "nosuch://x: unknown scheme. Use gs://"),
     (["x{1..2}.jsonl"], 1, "x1.jsonl: no file matches"),
     (["x{1..2.jsonl"], 2, "x{1..2.jsonl: a brace has no partner"),
@@ -226,6 +228,8 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
 def test_what_is_wrong_is_said(tmp_path, words, code, why):
     (tmp_path / "x.csv").write_text("a,b\n")
     (tmp_path / "x.jsonl").write_text("{}\n")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "null.jsonl").symlink_to(os.devnull)
     (tmp_path / "list.jsonl").write_text("{}\n[1]\n")
     (tmp_path / "escape.jsonl").write_text('{"a": "\\ud83d"}\n{"a": "\\UD83D"}\n')
     done = source(*words, check=False, cwd=tmp_path)
