@@ -21,9 +21,10 @@ struct kafka_handle {
 	char *bootstrap;
 	/* For messages: cut where they are longer, "" where there is none. */
 	char group[256], transactional_id[256], user[256];
-	bool group_chosen; /* the caller named the group */
-	bool hasty;        /* see struct kafka_options */
-	bool commits;      /* and will commit to it: not asks_only */
+	bool group_chosen;  /* the caller named the group */
+	bool hasty;         /* see struct kafka_options */
+	bool commits;       /* and will commit to it: not asks_only */
+	atomic_bool purges; /* kafka_close() purges, so a fatal error is its consequence */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;              /* the caller's, for `delivered` */
 	struct kafka_stats *stats; /* the caller's; NULL: none are taken */
