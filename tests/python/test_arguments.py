@@ -188,11 +188,11 @@ def test_close_waits_for_the_call_of_another_thread(part, package):
     def call():
         with handle:
             inside.set()
-            leave.wait(60)
+            leave.wait(20)
 
     thread = threading.Thread(target=call)
     thread.start()
-    assert inside.wait(60)
+    assert inside.wait(20)
     with pytest.raises(package.riffle.UsageError, match="another thread's call on this thing is in progress"):
         with handle:
             pass
@@ -201,12 +201,12 @@ def test_close_waits_for_the_call_of_another_thread(part, package):
     closer = threading.Thread(target=handle.close)
     closer.start()
     begun = time.monotonic()
-    while not handle._closing and time.monotonic() < begun + 60:
+    while not handle._closing and time.monotonic() < begun + 20:
         time.sleep(0.001)
     assert ended == [] and closer.is_alive()
     leave.set()
-    closer.join(60)
-    thread.join(60)
+    closer.join(20)
+    thread.join(20)
     assert ended == [7] and not closer.is_alive()
 
 
