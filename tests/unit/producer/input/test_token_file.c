@@ -6,7 +6,7 @@
 
 enum { EOS = 9, ENTRIES = 300, TOKENS_MAX = 64, TEXT_MAX = 256 };
 
-static bool known[ENTRIES]; /* all but 250 */
+static bool known[ENTRIES + 1]; /* all but 250; the last one is not the vocabulary's */
 static struct failure f;
 
 static int
