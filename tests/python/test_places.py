@@ -1,5 +1,6 @@
 """What is given, trained, committed and kept in a training process: the decisions of the Python package, without a broker."""
 
+import http.client
 import importlib
 import math
 import os
@@ -463,6 +464,30 @@ def test_a_token_is_compared_whole(part):
 def test_what_other_machines_reach_needs_a_token(package, addr, token, says):
     with pytest.raises(package.riffle.UsageError, match=says):
         package.riffle.serve_metrics(addr, token)
+
+
+def answer(url, **headers):
+    found = http.client.HTTPConnection(url.split("/")[2], timeout=20)
+    try:
+        found.request("GET", "/" + url.split("/", 3)[3], headers=headers)
+        return found.getresponse().status
+    finally:
+        found.close()
+
+
+def test_a_listener_of_this_machine_answers_those_who_call_it_by_an_address(package):
+    with package.riffle.serve_metrics(0) as server:
+        for host, status in (("127.0.0.1:1", 200), ("localhost", 200), ("[::1]:9", 200), ("evil.example", 421), ("localhost.evil.example", 421)):
+            assert answer(server.url, Host=host) == status
+        assert answer(server.url + "x") == 404
+    token = "0123456789abcdef"
+    with package.riffle.serve_metrics("127.0.0.1:0", token) as server:
+        for given, status in ((f"Bearer {token}", 200), ("Bearer 0123456789abcdeg", 401), ("", 401)):
+            assert answer(server.url, Authorization=given) == status
+    with package.riffle.serve_metrics("0.0.0.0:0", token) as server:  # others may call it by its name
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        assert answer(url, Host="metrics.example", Authorization=f"Bearer {token}") == 200
+        assert answer(url, Host="metrics.example") == 401
 
 
 # ---- the text of a step
