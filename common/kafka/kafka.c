@@ -620,6 +620,18 @@ threads_needed(const struct kafka_handle *h)
 	return OWN + 2 * addresses + COORDINATOR + CLOSE;
 }
 
+/*
+ * A handle has a pipe for internal work and a pipe and a socket for each broker. This counts one
+ * broker and, if the handle may have one, the coordinator.
+ */
+static unsigned
+files_needed(const struct kafka_handle *h)
+{
+	enum { OWN = 2, BROKER = 3, COORDINATOR = 3 };
+
+	return OWN + BROKER + (h->role == KAFKA_WRITER || h->role == KAFKA_ADMIN ? 0 : COORDINATOR);
+}
+
 enum fail_code
 kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 {
@@ -650,6 +662,8 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 		code = configure(conf, o, h, f);
 	if (code == FAIL_NONE)
 		code = kafka_check_threads(threads_needed(h), f);
+	if (code == FAIL_NONE)
+		code = kafka_check_files(files_needed(h), f);
 	if (code != FAIL_NONE)
 		goto failed;
 	errno = 0;
