@@ -1,4 +1,4 @@
-"""Every module of the package is imported: with what it needs, without, and with stubs of what is not installed here."""
+"""Every module of the package is imported: without the packages that it may lack, and with stubs in their place."""
 
 import json
 import re

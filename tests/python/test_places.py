@@ -20,7 +20,7 @@ def part(package):
 
 @pytest.fixture
 def places_of(part):
-    """places_of(words): the Places of an array of so many words, begun at step 0."""
+    """places_of(words): the Places of an array of that many words, begun at step 0."""
 
     def make(words=9 + 5 * 4, step=0):
         places = part("progress").Places(np.zeros(words, np.int64))

@@ -464,7 +464,7 @@ test_of_a_document_that_is_too_long_the_stump_is_given(void **unused)
 		assert_int_equal(token_file_next(t, &d, &ids, &there, &f), FAIL_NONE);
 		assert_true(there && d.n == 2 && d.number == 1 && d.reject == NULL);
 		assert_int_equal(d.byte, 2 * (n + 1));
-		assert_int_equal(ids.id[ids.n - 2], 2); /* behind the stump */
+		assert_int_equal(ids.id[ids.n - 2], 2); /* after the stump */
 		assert_int_equal(token_file_next(t, &d, &ids, &there, &f), FAIL_NONE);
 		assert_false(there);
 		free(ids.id);
@@ -486,12 +486,12 @@ test_a_run_continues_at_a_document_and_nowhere_else(void **unused)
 	    {TOKEN_FORMAT_NPY, "a.npy", 10, 2, "10: 4"},
 	    {TOKEN_FORMAT_NPY, "a.npy", 0, 1, NULL},
 	    {TOKEN_FORMAT_NPY, "a.npy", 2, 1, NULL},
-	    {TOKEN_FORMAT_NPY, "a.npy", 4, 1, NULL}, /* at the eos, not behind it */
+	    {TOKEN_FORMAT_NPY, "a.npy", 4, 1, NULL}, /* at the eos, not after it */
 	    {TOKEN_FORMAT_NPY, "a.npy", 7, 1, NULL},
 	    {TOKEN_FORMAT_NPY, "a.npy", 12, 3, NULL},
 	    {TOKEN_FORMAT_LLMC, "b.bin", 1024, 0, "1024: 1|1028: 2"},
 	    {TOKEN_FORMAT_LLMC, "b.bin", 1028, 1, "1028: 2"},
-	    {TOKEN_FORMAT_LLMC, "b.bin", 1030, 1, NULL}, /* behind the eos */
+	    {TOKEN_FORMAT_LLMC, "b.bin", 1030, 1, NULL}, /* after the eos */
 	    {TOKEN_FORMAT_LLMC, "b.bin", 1022, 0, NULL},
 	    {TOKEN_FORMAT_DS, "c.ds", 0, 0, "0: 1 2|4: 3"},
 	    {TOKEN_FORMAT_DS, "c.ds", 4, 1, "4: 3"},
