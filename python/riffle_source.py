@@ -345,6 +345,8 @@ def print_file(fs, path, name, columns, printer):
         raise Failure(f"{name}: its name does not say what it is; known are "
                       f"{' '.join(PARQUET + ARROW + LINES)}, also with {' '.join(COMPRESSED)}")
     try:
+        if "file" in fs.protocol and not os.path.isfile(path):
+            raise Failure("is not a regular file, so that it could not be read again after a crash")
         with fs.open(path, "rb") as file:
             reader(open_packed(file, packed), columns, printer)
     except Exception as e:  # of Arrow, of zstd, or of the file system

@@ -111,8 +111,8 @@ enum fail_code kafka_check_version(int version, struct failure *f);
 
 /*
  * Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
- * FAIL_CONFIG also as kafka_check_version(). FAIL_IO: the process may not start the threads that
- * librdkafka needs.
+ * FAIL_CONFIG also as kafka_check_version(). FAIL_IO: the process may not start the threads, or
+ * open the files, that librdkafka needs.
  */
 enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
 

@@ -69,7 +69,7 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	char cause[KAFKA_CAUSE_MAX];
 	const char *protocol;
 
-	if (kafka_check_threads(1, f) != FAIL_NONE)
+	if (kafka_check_threads(1, f) != FAIL_NONE || kafka_check_files(1, f) != FAIL_NONE)
 		return f->code;
 	kafka_log_cause(&h->log, cause);
 	protocol = other_protocol(cause);
