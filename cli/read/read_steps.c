@@ -50,6 +50,13 @@ fail_riffle(struct failure *f, const struct riffle_error *e)
 	return fail(f, codes[e->code], "%s", e->text);
 }
 
+/* Opening failed: the signal ends its waits, too. */
+static enum fail_code
+fail_opening(struct failure *f, const struct riffle_error *e, const struct stop *stop)
+{
+	return stop_asked(stop) ? fail(f, FAIL_STOPPED, "%s", e->text) : fail_riffle(f, e);
+}
+
 /* The properties of `c` as the library takes them. Gives the array (free); NULL: no memory. */
 static struct riffle_property *
 properties_of(const struct config *c)
@@ -209,13 +216,22 @@ read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct st
 {
 	enum fail_code code = read_all(r, a, stop, out, to, t, f);
 
-	if (code != FAIL_NONE && code != FAIL_STOPPED)
+	bool stopped = code == FAIL_STOPPED;
+
+	if (code != FAIL_NONE && !stopped)
 		return code;
 	if (a->commit_every > 0 && t->committed < t->steps && !t->cut) {
 		code = commit(r, a, stop, f);
-		if (code != FAIL_STOPPED)
+		if (code != FAIL_NONE && code != FAIL_STOPPED)
 			return code;
+		if (code == FAIL_NONE)
+			t->committed = t->steps;
 	}
+	if (stopped)
+		log_info("read: stopped before step=%" PRIu64 "%s", riffle_position(r),
+		    a->commit_every == 0       ? ""
+		    : t->committed == t->steps ? ": all steps before it are committed"
+					       : ": the last steps before it are not committed");
 	return FAIL_NONE;
 }
 
@@ -328,7 +344,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	code = read_output_open(&out, to, a->format, f);
 	opened = code == FAIL_NONE ? riffle_open(&r, &options, &e) : RIFFLE_OK;
 	if (opened != RIFFLE_OK)
-		code = fail_riffle(f, &e);
+		code = fail_opening(f, &e, stop);
 	if (opened == RIFFLE_ERROR_EXPIRED) {
 		struct failure why = *f;
 
@@ -436,7 +452,7 @@ read_steps_set(const struct read_steps_arguments *a, const struct config *c,
 		return fail_memory(f);
 	code = read_output_open(&out, to, a->format, f);
 	if (code == FAIL_NONE && riffle_validation_open(&v, &options, &e) != RIFFLE_OK)
-		code = fail_riffle(f, &e);
+		code = fail_opening(f, &e, stop);
 	if (code == FAIL_NONE)
 		code = read_set(v, a, stop, out, f);
 	riffle_validation_close(v);

@@ -42,6 +42,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 #include "common/config/properties.h"
 
 struct kafka_stats;
@@ -137,6 +138,13 @@ void kafka_waits(rd_kafka_t *rk);
 
 /* rd_kafka_consumer_poll(), and kafka_waits() where nothing came. */
 rd_kafka_message_t *kafka_poll(rd_kafka_t *rk, int timeout_ms);
+
+/*
+ * What ends all waits of the process for a broker's first answer, kafka_wait_broker() and
+ * kafka_wait_topic(), with FAIL_STOPPED: whoever asks it wants no "no broker answers". Called
+ * before the first of them; `stop` lives as the process does.
+ */
+void kafka_set_stop(const struct stop *stop);
 
 /*
  * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the

@@ -62,6 +62,20 @@ hopeless(rd_kafka_t *rk)
 	       other_protocol(cause) != NULL;
 }
 
+static const struct stop *process_stop;
+
+void
+kafka_set_stop(const struct stop *stop)
+{
+	process_stop = stop;
+}
+
+static bool
+stopped(void)
+{
+	return process_stop != NULL && stop_asked(process_stop);
+}
+
 static enum fail_code
 fail_no_broker(rd_kafka_t *rk, struct failure *f)
 {
@@ -69,6 +83,9 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	char cause[KAFKA_CAUSE_MAX];
 	const char *protocol;
 
+	if (stopped())
+		return fail(
+		    f, FAIL_STOPPED, "stopped while waiting for a broker at %s", h->bootstrap);
 	if (kafka_check_threads(1, f) != FAIL_NONE || kafka_check_files(1, f) != FAIL_NONE)
 		return f->code;
 	kafka_log_cause(&h->log, cause);
@@ -106,7 +123,7 @@ first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
 	char cause[KAFKA_CAUSE_MAX];
 	int64_t now_ms = clock_ms();
 
-	if (hopeless(rk) || !kafka_again(rk, err, w->deadline_ms))
+	if (hopeless(rk) || stopped() || !kafka_again(rk, err, w->deadline_ms))
 		return false;
 	if (!w->said && now_ms - w->begun_ms >= SAID_MS) {
 		w->said = true;

@@ -40,6 +40,7 @@ open_handle(struct held_out *h, const struct held_out_options *o, struct failure
 	    .role = KAFKA_READER,
 	    .properties = o->properties,
 	    .client = "validate",
+	    .quiet = true,
 	    .tune = &tune,
 	    .tune_n = 1,
 	};

@@ -1271,5 +1271,8 @@ mix_run(const struct mix_options *o, struct failure *f)
 			code = recover(&m, f);
 	}
 	close_all(&m);
-	return code == FAIL_STOPPED ? FAIL_NONE : code;
+	if (code != FAIL_STOPPED)
+		return code;
+	log_info("mix: mix=%s %s", o->config->mix.name, f->text);
+	return FAIL_NONE;
 }

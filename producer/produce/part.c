@@ -668,6 +668,11 @@ fail_broken_off(const struct part *s, const struct writer_reject *r, struct fail
 {
 	if (part_outputs_drain(s->outputs, f) != FAIL_NONE)
 		return f->code;
+	if (is_program(s) && r->byte == 0)
+		return fail(f, FAIL_DATA,
+		    "%s: %s, before it printed anything; its own messages are above. Correct the "
+		    "command, then run `riffle produce` again",
+		    r->file, r->reason);
 	return fail(f, FAIL_DATA,
 	    "%s: %s, after %" PRIu64 " byte%s of text (line %" PRIu64
 	    "). The documents before that are published, and the domain is not closed. %s, then "

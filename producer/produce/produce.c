@@ -743,6 +743,8 @@ produce_run(const struct produce_options *given, struct failure *f)
 		produce_warn_eos(o.config, p.tokenizer);
 	if (code == FAIL_NONE)
 		code = check_topics(&p, f);
+	if (code == FAIL_STOPPED)
+		log_info("produce: %s", f->text);
 	if (code == FAIL_NONE)
 		code = run_all(&p, f);
 	end(&p);

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socketserver
 import struct
 import subprocess
@@ -583,6 +584,20 @@ def test_a_command_says_whom_it_waits_for_before_it_gives_up(riffle, tmp_path):
         assert len(lines) >= 2 and "no broker answers at 127.0.0.1:1" in lines[-1], (command, lines)
         waits = [line for line in lines if "KAFKA-WAIT" in line]
         assert waits and re.search(r"at 127\.0\.0\.1:1 \(bootstrap\.servers\): .*; waiting [1-9]\d* s more$", waits[0]), (command, lines)
+
+
+@pytest.mark.parametrize("command", [["mix"], ["produce"], ["read"], ["read", "--set", "valid", "--domain", "code"], ["weights", "code=1"]])
+def test_ctrl_c_ends_a_wait_for_a_broker(riffle, tmp_path, vocab, command):
+    config = tmp_path / "run.yml"
+    config.write_text(GOOD.replace("v.tiktoken", f"{vocab}/r50k_base.tiktoken"))
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
+    process = riffle.popen(*command, "-c", config, "-X", "bootstrap.servers=127.0.0.1:1")
+    first = process.stderr.readline()
+    assert "KAFKA-WAIT" in first, first + process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and "stopped while waiting for a broker at 127.0.0.1:1" in errors, errors
+    assert "no broker answers" not in errors
 
 
 # --- a broker that is none
