@@ -20,13 +20,19 @@ add_weight(struct control *c, const char *word, struct failure *f)
 
 	if (equals == NULL || equals == word)
 		return fail(f, FAIL_USAGE, "\"%s\" is not DOMAIN=WEIGHT", word);
-	if (scalar_number(equals + 1, &w->weight) != SCALAR_OK)
+	if (scalar_number(equals + 1, &w->weight) != SCALAR_OK || w->weight < 0)
 		return fail(f, FAIL_USAGE, "%s: \"%s\" is not a weight: a number of at least 0",
 		    word, equals + 1);
 	w->domain = strndup(word, (size_t)(equals - word));
 	if (w->domain == NULL)
 		return fail_memory(f);
-	c->weights_n++;
+	c->weights_n++; /* control_clear() frees its name from here on */
+	if (!names_valid(w->domain))
+		return fail(f, FAIL_USAGE, "%s: \"%s\" is not a name of a domain", word, w->domain);
+	for (size_t i = 0; i + 1 < c->weights_n; i++)
+		if (strcmp(c->weight[i].domain, w->domain) == 0)
+			return fail(f, FAIL_USAGE, "domain %s has two weights, %g and %g: give one",
+			    w->domain, c->weight[i].weight, w->weight);
 	return FAIL_NONE;
 }
 
@@ -170,8 +176,9 @@ request_words_name(struct control *c, const char *id, const char *prefix, struct
 
 	assert(c->id == NULL);
 	assert(c->who == NULL);
-	if (id != NULL && strlen(id) > MIXER_ID_BYTES_MAX)
-		return fail(f, FAIL_USAGE, "--id: longer than %d bytes", MIXER_ID_BYTES_MAX);
+	if (id != NULL && (*id == '\0' || strlen(id) > MIXER_ID_BYTES_MAX))
+		return fail(f, FAIL_USAGE, "--id: must have 1 to %d bytes, not %zu",
+		    MIXER_ID_BYTES_MAX, strlen(id));
 	if (id == NULL && request_new_id(fresh, prefix, f) != FAIL_NONE)
 		return f->code;
 	request_who(who);

@@ -22,8 +22,8 @@
 #include "common/record/ledger.h"
 
 /*
- * Appends a weight for each word, "DOMAIN=WEIGHT". FAIL_USAGE names the word. Whether a
- * number may be a weight is for the mix to judge.
+ * Appends a weight for each word, "DOMAIN=WEIGHT". FAIL_USAGE names a word that is none, a number
+ * below 0, or a domain that has a weight already.
  */
 enum fail_code request_words_weights(
     struct control *c, char *const *word, size_t n, struct failure *f);
@@ -52,7 +52,7 @@ enum fail_code request_words_range(struct control *c, const char *word, struct f
 
 /*
  * Sets id and who, which were not set; `id` NULL: a new one, which begins with `prefix`.
- * FAIL_USAGE: the id is longer than the mixer keeps.
+ * FAIL_USAGE: the id is empty, or longer than the mixer keeps.
  */
 enum fail_code request_words_name(
     struct control *c, const char *id, const char *prefix, struct failure *f);
