@@ -75,25 +75,17 @@ fail_unknown(
     const char *domain, const struct ledger *last, const struct config *c, struct failure *f)
 {
 	struct nearest near;
-	struct text all = {0};
-	char *names;
 
 	nearest_init(&near, domain);
-	for (size_t i = 0; last != NULL && i < last->domains_n; i++) {
-		nearest_offer(&near, last->domain[i].name);
-		text_add(&all, "%s%s", all.n == 0 ? "" : ", ", last->domain[i].name);
-	}
-	for (size_t i = 0; i < c->domains_n; i++) {
-		nearest_offer(&near, c->domains[i].name);
+	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
+		nearest_list(&near, last->domain[i].name);
+	for (size_t i = 0; i < c->domains_n; i++)
 		if (last == NULL)
-			text_add(&all, "%s%s", all.n == 0 ? "" : ", ", c->domains[i].name);
-	}
-	names = text_take(&all);
-	fail(f, FAIL_DATA, "the mix has no domain %s%s%s%s; it has %.400s", domain,
-	    near.best == NULL ? "" : " (did you mean ", near.best == NULL ? "" : near.best,
-	    near.best == NULL ? "" : "?)", names == NULL ? "" : names);
-	free(names);
-	return f->code;
+			nearest_list(&near, c->domains[i].name);
+		else
+			nearest_offer(&near, c->domains[i].name);
+	fail(f, FAIL_DATA, "the mix has no domain %s", domain);
+	return nearest_fail_more(&near, "it", f);
 }
 
 enum fail_code
@@ -176,9 +168,8 @@ request_words_name(struct control *c, const char *id, const char *prefix, struct
 
 	assert(c->id == NULL);
 	assert(c->who == NULL);
-	if (id != NULL && (*id == '\0' || strlen(id) > MIXER_ID_BYTES_MAX))
-		return fail(f, FAIL_USAGE, "--id: must have 1 to %d bytes, not %zu",
-		    MIXER_ID_BYTES_MAX, strlen(id));
+	if (id != NULL && strlen(id) > MIXER_ID_BYTES_MAX)
+		return fail(f, FAIL_USAGE, "--id: longer than %d bytes", MIXER_ID_BYTES_MAX);
 	if (id == NULL && request_new_id(fresh, prefix, f) != FAIL_NONE)
 		return f->code;
 	request_who(who);

@@ -52,7 +52,7 @@ enum fail_code request_words_range(struct control *c, const char *word, struct f
 
 /*
  * Sets id and who, which were not set; `id` NULL: a new one, which begins with `prefix`.
- * FAIL_USAGE: the id is empty, or longer than the mixer keeps.
+ * FAIL_USAGE: the id is longer than the mixer keeps.
  */
 enum fail_code request_words_name(
     struct control *c, const char *id, const char *prefix, struct failure *f);

@@ -178,7 +178,7 @@ def test_a_refused_request_says_why_exits_1_and_changes_nothing(riffle, running,
         dry = riffle("weights", "-c", running, *words, "--dry-run", check=False)
         assert dry.returncode == 1 and why in dry.stderr, words
     for words, why in [(["a"], "is not DOMAIN=WEIGHT"), (["a=nan"], "is not a weight"), (["a=-1"], "is not a weight"),
-                       (["a=1", "a=2"], "domain a has two weights"), (["a=1", "--id", ""], "--id: must have 1 to"),
+                       (["a=1", "a=2"], "domain a has two weights"),
                        (["--lr-scale", 0], "more than 0"),
                        (["a=1", "--temperature", -1], "more than 0"), (["--at-step", 5], "no change is given"),
                        (["--join", "x=1", "--leave", "a"], "one domain")]:
