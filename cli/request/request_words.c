@@ -85,7 +85,7 @@ fail_unknown(
 		else
 			nearest_offer(&near, c->domains[i].name);
 	fail(f, FAIL_DATA, "the mix has no domain %s", domain);
-	return nearest_fail_more(&near, "it", f);
+	return nearest_fail_more(&near, "it has", f);
 }
 
 enum fail_code

@@ -125,7 +125,7 @@ take_bound(const struct reweight_job *job, double *bound, char *item, const char
 	for (size_t i = 0; i < job->domains_n; i++)
 		nearest_list(&near, job->domain[i]);
 	fail(f, FAIL_USAGE, "--%s: mix %s draws from no domain %s", option, job->a->mix, item);
-	return nearest_fail_more(&near, "it", f);
+	return nearest_fail_more(&near, "it has", f);
 }
 
 /*

@@ -74,12 +74,12 @@ nearest_list(struct nearest *n, const char *known)
 }
 
 enum fail_code
-nearest_fail_more(const struct nearest *n, const char *it, struct failure *f)
+nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *f)
 {
 	if (n->best != NULL)
 		fail_more(f, " (did you mean %s?)", n->best);
-	if (n->names_n == 0)
-		return fail_more(f, "; %s has none", it);
-	return fail_more(
-	    f, "; %s has %s%s", it, n->names, n->names_n < sizeof(n->names) ? "" : "...");
+	if (n->names_n > 0)
+		fail_more(
+		    f, "; %s %s%s", who_has, n->names, n->names_n < sizeof(n->names) ? "" : "...");
+	return f->code;
 }

@@ -32,9 +32,9 @@ void nearest_offer(struct nearest *n, const char *known); /* the first of equals
 void nearest_list(struct nearest *n, const char *known);  /* also lists it, see below */
 
 /*
- * Ends a sentence about the unknown word with what is known: " (did you mean web?); it has code,
- * web", where `it` is who has the listed names. Returns the code that `f` holds.
+ * Ends a sentence about the unknown word with what is known, " (did you mean web?); it has code,
+ * web", where `who_has` is "it has". Returns the code that `f` holds.
  */
-enum fail_code nearest_fail_more(const struct nearest *n, const char *it, struct failure *f);
+enum fail_code nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *f);
 
 #endif

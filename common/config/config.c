@@ -712,7 +712,7 @@ config_find_domain(size_t *index, const struct config *c, const char *name, stru
 	for (size_t i = 0; i < c->domains_n; i++)
 		nearest_list(&near, c->domains[i].name);
 	fail(f, FAIL_USAGE, "the configuration %s has no domain %s", c->path, name);
-	return nearest_fail_more(&near, "it", f);
+	return nearest_fail_more(&near, "it has", f);
 }
 
 const char *

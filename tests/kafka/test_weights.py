@@ -170,7 +170,7 @@ REFUSED = [
 ]
 
 
-def test_a_refused_request_says_why_exits_1_and_changes_nothing(riffle, running, ask, state, ledger):
+def test_a_refused_request_says_why_exits_1_and_changes_nothing(riffle, running, bootstrap, unique, state, ledger):
     before = state(running)
     for words, why in REFUSED:
         done = riffle("weights", "-c", running, *words, check=False)
@@ -193,6 +193,9 @@ def test_a_refused_request_says_why_exits_1_and_changes_nothing(riffle, running,
                        (["--lane", 1, "a", "1..2"], "goes with --step"), (["--step", 3, "--lane", 8], "out of range")]:
         done = riffle("skip", "-c", running, *words, check=False)
         assert done.returncode == 2 and why in done.stderr, words
+    done = riffle("weights", "--mix", f"{unique}-mik", "-X", f"bootstrap.servers={bootstrap}", check=False)
+    assert done.returncode == 2 and f"topic {unique}-mik.ledger does not exist" in done.stderr
+    assert f"(did you mean {unique}-mix?); the broker has the mixes " in done.stderr
     after = state(running)
     assert after["domains"] == before["domains"] and after["version"] == 1 and after["pending"] == []
     assert all(not accepted for accepted, _ in answers_in(ledger()).values())
