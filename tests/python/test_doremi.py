@@ -118,7 +118,8 @@ def test_odm_is_the_papers_and_prefers_the_larger_loss(riffle):
 
 
 @pytest.mark.parametrize("bad", [{"domains": []}, {"domains": ["a", "a"]}, {"domains": ["a"], "eta": 0},
-                                 {"domains": ["a"], "smoothing": 2}, {"domains": ["a"], "reference": {"a": 0}}])
+                                 {"domains": ["a"], "smoothing": 2}, {"domains": ["a"], "smoothing": 1},
+                                 {"domains": ["a"], "reference": {"a": 0}}])
 def test_what_makes_no_sense_is_refused(riffle, bad):
     with pytest.raises(riffle.UsageError):
         riffle.DoReMi(**bad)
