@@ -10,15 +10,12 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
-#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/kafka/kafka_admin.h"
 #include "common/kafka/kafka_internal.h"
 
 /* Topics of one admin request: 4,096 domains have 12,000, whose settings would be megabytes. */
-enum { CHUNK = 256, SETTLE_MS = 5000, MIXES_MS = 5000 };
-
-static const char ledger_end[] = ".ledger";
+enum { CHUNK = 256, SETTLE_MS = 5000 };
 
 /* ---- comparing: what is there, and what differs ---- */
 
@@ -164,33 +161,6 @@ topics_ending(
 	}
 	rd_kafka_metadata_destroy(m);
 	return *out == NULL ? fail_memory(f) : FAIL_NONE;
-}
-
-enum fail_code
-topics_fail_no_mix(rd_kafka_t *rk, const char *topic, const char *mix, struct failure *f)
-{
-	struct failure ignored;
-	struct nearest near;
-	char *topics;
-	size_t n = 0;
-
-	fail(f, FAIL_CONFIG,
-	    "topic %s does not exist: if mix %s is new, run `riffle topics --create`; else give "
-	    "the name of a mix that exists",
-	    topic, mix);
-	if (topics_ending(&topics, &n, rk, ledger_end, MIXES_MS, &ignored) != FAIL_NONE)
-		return f->code;
-	nearest_init(&near, mix);
-	for (char *at = topics; n > 0; n--) {
-		size_t size = strlen(at) + 1;
-
-		at[size - sizeof(ledger_end)] = '\0';
-		nearest_list(&near, at);
-		at += size;
-	}
-	nearest_fail_more(&near, "the broker has the mixes", f);
-	free(topics);
-	return f->code;
 }
 
 /* A topic of the response by its name: sorted, so that each topic of the plan is a bsearch(). */

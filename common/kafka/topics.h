@@ -68,13 +68,6 @@ enum fail_code topics_ending(
     char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f);
 
 /*
- * FAIL_CONFIG: topic `topic` of the mix does not exist. The sentence names the mixes that the broker
- * has, if it answers within a few seconds: the name may be mistyped.
- */
-enum fail_code topics_fail_no_mix(
-    rd_kafka_t *rk, const char *topic, const char *mix, struct failure *f);
-
-/*
  * FAIL_CONFIG with one sentence for the first topic of `use` that is wrong ("topic demo.code: has 1
  * partition, the configuration wants 4; ..."), FAIL_BROKER where it is missing: somebody may be
  * about to create it, so that a scheduler that starts the command again helps. Every command that

@@ -13,7 +13,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
-#include "common/kafka/topics.h"
+#include "common/kafka/mix_names.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_fetch.h"
 #include "consumer/derive/derived_lanes.h"
@@ -134,7 +134,7 @@ lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, in
 		lanes = partitions;
 	if (lanes == 0) {
 		names_topic(topic, mix, "batches");
-		return topics_fail_no_mix(rk, topic, mix, f);
+		return mix_names_fail(rk, topic, mix, f);
 	}
 	if (lanes > LIMIT_LANES)
 		return fail(f, FAIL_CONFIG,

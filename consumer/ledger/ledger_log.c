@@ -8,7 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
-#include "common/kafka/topics.h"
+#include "common/kafka/mix_names.h"
 
 enum { SLICE_MS = 100 };
 
@@ -53,7 +53,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0) {
-		topics_fail_no_mix(l->rk, l->topic, mix, f);
+		mix_names_fail(l->rk, l->topic, mix, f);
 		goto failed;
 	}
 	*out = l;
