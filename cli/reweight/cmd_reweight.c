@@ -141,8 +141,10 @@ check_arguments(const struct reweight_job_arguments *a, const struct options *o,
 		return fail(f, FAIL_USAGE, "give --offline or --live, not both");
 	if (!(a->eta > 0))
 		return fail(f, FAIL_USAGE, "--eta: must be more than 0");
-	if (!(a->smoothing >= 0 && a->smoothing <= 1))
-		return fail(f, FAIL_USAGE, "--smoothing: must be between 0 and 1");
+	if (!(a->smoothing >= 0 && a->smoothing < 1))
+		return fail(f, FAIL_USAGE,
+		    "--smoothing: must be at least 0 and below 1, which would give all domains the "
+		    "same weight whatever their losses");
 	if (!(a->memory >= 0 && a->memory < 1))
 		return fail(f, FAIL_USAGE, "--memory: must be at least 0 and below 1");
 	if (!names_run_valid(a->run))

@@ -208,6 +208,10 @@ enum fail_code config_need_mix(const struct config *c, struct failure *f);
 /* Index of a domain by name; -1: there is none. */
 int config_domain_index(const struct config *c, const char *name);
 
+/* The same in *index. FAIL_USAGE names the nearest domain and all that the configuration has. */
+enum fail_code config_find_domain(
+    size_t *index, const struct config *c, const char *name, struct failure *f);
+
 /* The command that publishes a domain, for sentences: "import" where it is made of tokens. */
 const char *config_publisher(const struct config *c, const char *name);
 

@@ -107,7 +107,13 @@ static enum fail_code
 set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *f)
 {
 	char why[256];
-	rd_kafka_conf_res_t refused = rd_kafka_conf_set(conf, name, value, why, sizeof(why));
+	rd_kafka_conf_res_t refused;
+
+	/* librdkafka takes it, and then waits for a broker that cannot answer. */
+	if (strcmp(name, "bootstrap.servers") == 0 && value[strspn(value, " ,")] == '\0')
+		return fail(f, FAIL_CONFIG,
+		    "kafka property bootstrap.servers: is empty: give HOST:PORT of a broker");
+	refused = rd_kafka_conf_set(conf, name, value, why, sizeof(why));
 
 	if (refused == RD_KAFKA_CONF_OK)
 		return FAIL_NONE;

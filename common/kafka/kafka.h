@@ -12,6 +12,7 @@
  *     kafka_trim       deletes the oldest records of partitions
  *     kafka_admin      one request of librdkafka's admin interface
  *     topics           the topics of a plan: queried, created, deleted, checked
+ *     mix_names        which mixes there are, for a sentence about one that does not exist
  *
  * Properties come in three layers, of which a later one wins:
  *

@@ -76,6 +76,17 @@ stopped(void)
 	return process_stop != NULL && stop_asked(process_stop);
 }
 
+/* Where the address came from, as far as the handle can tell: the variable is easily forgotten. */
+static const char *
+bootstrap_origin(const struct kafka_handle *h)
+{
+	const char *variable = getenv("RIFFLE_BOOTSTRAP");
+
+	return variable != NULL && strcmp(variable, h->bootstrap) == 0
+		   ? "bootstrap.servers, as RIFFLE_BOOTSTRAP says"
+		   : "bootstrap.servers";
+}
+
 static enum fail_code
 fail_no_broker(rd_kafka_t *rk, struct failure *f)
 {
@@ -92,11 +103,11 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	protocol = other_protocol(cause);
 	if (protocol != NULL)
 		return fail(f, FAIL_BROKER,
-		    "no broker answers at %s (bootstrap.servers): what listens there speaks %s, "
-		    "not Kafka's protocol; is it another port?",
-		    h->bootstrap, protocol);
-	fail(f, FAIL_BROKER, "no broker answers at %s (bootstrap.servers): %s%s", h->bootstrap,
-	    cause[0] == '\0' ? "no answer" : cause,
+		    "no broker answers at %s (%s): what listens there speaks %s, not Kafka's "
+		    "protocol; is it another port?",
+		    h->bootstrap, bootstrap_origin(h), protocol);
+	fail(f, FAIL_BROKER, "no broker answers at %s (%s): %s%s", h->bootstrap,
+	    bootstrap_origin(h), cause[0] == '\0' ? "no answer" : cause,
 	    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)" : "; is it running?");
 	return fail_files(f);
 }
@@ -128,9 +139,9 @@ first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
 	if (!w->said && now_ms - w->begun_ms >= SAID_MS) {
 		w->said = true;
 		kafka_log_cause(&h->log, cause);
-		log_warning("kafka: KAFKA-WAIT no broker has answered yet at %s "
-			    "(bootstrap.servers): %s; waiting %" PRId64 " s more",
-		    h->bootstrap, cause[0] == '\0' ? "no answer" : cause,
+		log_warning("kafka: KAFKA-WAIT no broker has answered yet at %s (%s): %s; waiting "
+			    "%" PRId64 " s more",
+		    h->bootstrap, bootstrap_origin(h), cause[0] == '\0' ? "no answer" : cause,
 		    (w->deadline_ms - now_ms + 999) / 1000);
 	}
 	return true;

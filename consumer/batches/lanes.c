@@ -13,6 +13,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
+#include "common/kafka/mix_names.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_fetch.h"
 #include "consumer/derive/derived_lanes.h"
@@ -131,12 +132,10 @@ lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, in
 	}
 	if (lanes == 0)
 		lanes = partitions;
-	if (lanes == 0)
-		return fail(f, FAIL_CONFIG,
-		    "topic %s.batches does not exist (is the mix called %s? `riffle topics "
-		    "--create` "
-		    "makes its topics)",
-		    mix, mix);
+	if (lanes == 0) {
+		names_topic(topic, mix, "batches");
+		return mix_names_fail(rk, topic, mix, f);
+	}
 	if (lanes > LIMIT_LANES)
 		return fail(f, FAIL_CONFIG,
 		    "topic %s.%s has %d partitions; a mix has at most %d lanes", mix,

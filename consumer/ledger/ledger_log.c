@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/mix_names.h"
 
 enum { SLICE_MS = 100 };
 
@@ -52,10 +53,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0) {
-		fail(f, FAIL_CONFIG,
-		    "topic %s does not exist: is %s the name of the mix, and has `riffle topics "
-		    "--create` been run?",
-		    l->topic, mix);
+		mix_names_fail(l->rk, l->topic, mix, f);
 		goto failed;
 	}
 	*out = l;

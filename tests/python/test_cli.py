@@ -621,5 +621,13 @@ def test_what_listens_in_place_of_a_broker_is_named(riffle, write_config, answer
         done = riffle("topics", "-c", write_config(GOOD), check=False, timeout=60, env={"RIFFLE_BOOTSTRAP": address})
         server.shutdown()
     assert done.returncode == 1
-    assert f"no broker answers at {address} (bootstrap.servers): {says}" in done.stderr
+    assert f"no broker answers at {address} (bootstrap.servers, as RIFFLE_BOOTSTRAP says): {says}" in done.stderr
     assert "receive.message.max.bytes" not in done.stderr
+
+
+def test_an_empty_address_of_the_broker_is_refused_at_once_with_its_place(riffle, write_config):
+    """librdkafka takes it, and would wait for a broker."""
+    path = write_config(GOOD + 'kafka: {bootstrap.servers: " "}\n')
+    done = riffle("topics", "-c", path, check=False, timeout=5, env={"RIFFLE_BOOTSTRAP": ""})
+    assert done.returncode == 2 and f"{path}:" in done.stderr
+    assert "bootstrap.servers: is empty: give HOST:PORT of a broker" in done.stderr

@@ -131,7 +131,8 @@ def test_a_checkpoint_of_a_bandit_continues_it_without_what_was_added_since(riff
 
 
 @pytest.mark.parametrize("bad", [{"domains": []}, {"domains": ["a", "a"]}, {"domains": ["a"], "eta": 0},
-                                 {"domains": ["a"], "smoothing": 2}, {"domains": ["a"], "reference": {"a": 0}}])
+                                 {"domains": ["a"], "smoothing": 2}, {"domains": ["a"], "smoothing": 1},
+                                 {"domains": ["a"], "reference": {"a": 0}}])
 def test_what_makes_no_sense_is_refused(riffle, bad):
     with pytest.raises(riffle.UsageError):
         riffle.DoReMi(**bad)
