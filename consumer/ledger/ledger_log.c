@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/offsets.h"
 
 enum { SLICE_MS = 100 };
 
@@ -435,7 +436,7 @@ step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
 
 	assert(low <= *at);
 	for (int64_t distance = 4; before == end && end > low; distance *= 2) {
-		int64_t from = end - low > distance ? end - distance : low, offset = from;
+		int64_t from = offsets_before(low, end, distance), offset = from;
 
 		if (assign(l, from, f) != FAIL_NONE)
 			return f->code;

@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/offsets.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/ledger/ledger_log.h"
@@ -272,7 +273,7 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 	if (find_last(q, topic, f) != FAIL_NONE)
 		return f->code;
 	if (last->bytes == NULL) {
-		st->ledger_emptied = e->high > 0 && e->low == e->high;
+		st->ledger_emptied = offsets_emptied(e->low, e->high);
 		return FAIL_NONE;
 	}
 	if (ledger_decode(&st->ledger, last->bytes, last->n, f) != FAIL_NONE)
