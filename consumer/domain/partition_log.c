@@ -9,7 +9,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/record/frame.h"
-#include "common/record/schema.h"
+#include "consumer/domain/log_record.h"
 #include "consumer/domain/partition_tail.h"
 
 enum { SLICE_MS = 100 };
@@ -187,20 +187,13 @@ static enum fail_code
 take(struct partition_log *l, struct partition_log_sequence *out, bool *there, struct failure *f)
 {
 	const rd_kafka_message_t *m = l->held;
-	enum schema_record which;
+	enum log_record what;
 
-	if (schema_which(&which, m->payload, m->len, f) != FAIL_NONE)
+	if (log_record_judge(&what, &out->record, m->payload, m->len, l->next, f) != FAIL_NONE)
 		return f->code;
-	if (which == SCHEMA_END)
-		return FAIL_NONE; /* more was appended behind it */
-	if (which != SCHEMA_SEQUENCE)
-		return fail(
-		    f, FAIL_DATA, "a %s record stands where sequences do", schema_name[which]);
-	if (sequence_decode(&out->record, m->payload, m->len, f) != FAIL_NONE)
-		return f->code;
-	if (out->record.ordinal < l->next)
-		return FAIL_NONE; /* a duplicate */
-	if (out->record.ordinal > l->next)
+	if (what == LOG_RECORD_PASSED)
+		return FAIL_NONE;
+	if (what == LOG_RECORD_GAP)
 		return fail(f, FAIL_DATA,
 		    "sequence %" PRIu64 " stands where %" PRIu64 " belongs: records were deleted",
 		    out->record.ordinal, l->next);
