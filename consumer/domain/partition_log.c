@@ -10,7 +10,6 @@
 #include "common/kafka/kafka.h"
 #include "common/record/frame.h"
 #include "consumer/domain/log_record.h"
-#include "consumer/domain/partition_tail.h"
 
 enum { SLICE_MS = 100 };
 
@@ -36,6 +35,25 @@ fail_here(const struct partition_log *l, struct failure *f)
 	return fail_within(f, "topic %s, partition %" PRId32, l->topic, l->partition);
 }
 
+enum fail_code
+partition_log_judge(
+    const struct partition_tail *tail, int64_t low, uint64_t tokenizer, struct failure *f)
+{
+	if (low > 0)
+		return fail(f, FAIL_DATA,
+		    "its first %" PRId64 " records were deleted: it is not whole", low);
+	if (!tail->sealed)
+		return fail(f, FAIL_DATA,
+		    "has no End yet: run `riffle produce` (with --seal where the domain is live) "
+		    "or "
+		    "`riffle import` to its end");
+	if (tail->tokenizer != tokenizer)
+		return fail(f, FAIL_CONFIG,
+		    "was made with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64,
+		    tail->tokenizer, tokenizer);
+	return FAIL_NONE;
+}
+
 /* Where the partition is sealed. */
 static enum fail_code
 read_tail(struct partition_log *l, struct failure *f)
@@ -53,22 +71,10 @@ read_tail(struct partition_log *l, struct failure *f)
 		return fail(f, FAIL_DATA, "holds nothing yet: produce or import the domain first");
 	code = partition_tail_decode(&tail, m->payload, m->len, f);
 	rd_kafka_message_destroy(m);
-	if (code != FAIL_NONE)
-		return code;
-	if (low > 0)
-		return fail(f, FAIL_DATA,
-		    "its first %" PRId64 " records were deleted: it is not whole", low);
-	if (!tail.sealed)
-		return fail(f, FAIL_DATA,
-		    "has no End yet: run `riffle produce` (with --seal where the domain is live) "
-		    "or "
-		    "`riffle import` to its end");
-	if (tail.tokenizer != l->tokenizer)
-		return fail(f, FAIL_CONFIG,
-		    "was made with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64,
-		    tail.tokenizer, l->tokenizer);
-	l->sequences = tail.sealed_sequences;
-	return FAIL_NONE;
+	if (code == FAIL_NONE)
+		code = partition_log_judge(&tail, low, l->tokenizer, f);
+	l->sequences = code == FAIL_NONE ? tail.sealed_sequences : 0;
+	return code;
 }
 
 static enum fail_code
