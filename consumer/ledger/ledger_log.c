@@ -320,6 +320,12 @@ ledger_log_ask(struct ledger *out, bool *any, const char *mix, const struct prop
 	return code;
 }
 
+uint64_t
+ledger_log_earliest(const struct ledger *first, bool cut)
+{
+	return (uint64_t)(cut ? first->step_next : first->step_first);
+}
+
 enum fail_code
 ledger_log_begins(uint64_t *step, bool *cut, const char *mix, const struct properties *properties,
     int timeout_ms, struct failure *f)
@@ -333,8 +339,8 @@ ledger_log_begins(uint64_t *step, bool *cut, const char *mix, const struct prope
 	if (code != FAIL_NONE)
 		return code;
 	code = read_first(l, &low, &first, &found, &any, f);
-	*step = any ? (uint64_t)first.step_first : 0;
 	*cut = low > 0;
+	*step = any ? ledger_log_earliest(&first, *cut) : 0;
 	ledger_clear(&first);
 	ledger_log_close(l);
 	return code;
