@@ -14,8 +14,11 @@ struct answer {
 };
 
 static struct rd_kafka_metadata_topic
-described(rd_kafka_metadata_partition_t partition[static PARTITIONS_MAX], const struct answer *a)
+described(
+    rd_kafka_metadata_partition_t partition[static PARTITIONS_MAX + 1], const struct answer *a)
 {
+	/* Behind the last one stands what would change each verdict. */
+	partition[a->partitions] = (rd_kafka_metadata_partition_t){.leader = -1};
 	for (int i = 0; i < a->partitions; i++)
 		partition[i] = (rd_kafka_metadata_partition_t){
 		    .id = i, .leader = a->leader[i], .replica_cnt = a->replicas[i]};
@@ -52,7 +55,7 @@ test_the_partition_with_the_fewest_replicas_counts(void **unused)
 
 	(void)unused;
 	EACH_NAMED_ROW(i, row, says) {
-		rd_kafka_metadata_partition_t partition[PARTITIONS_MAX];
+		rd_kafka_metadata_partition_t partition[PARTITIONS_MAX + 1];
 		struct rd_kafka_metadata_topic m = described(partition, &row[i].is);
 		struct topics_report r = {0};
 
@@ -146,7 +149,7 @@ test_a_setting_is_its_value_or_at_least_its_limit(void **unused)
 	    {"retention.ms", "-1", 0},
 	    {"max.message.bytes", "2000", 1000},
 	    {"min.insync.replicas", "2", 2},
-	    {"a", "", 0},
+	    {"segment.bytes", "5", 1},
 	    {"b", "", 0},
 	    {"c", "", 0},
 	    {"d", "", 0},
@@ -164,6 +167,8 @@ test_a_setting_is_its_value_or_at_least_its_limit(void **unused)
 	    {"min.insync.replicas", "1", "min.insync.replicas is 1, must be 2 or more: "},
 	    {"min.insync.replicas", "2", ""},
 	    {"min.insync.replicas", "3", ""},
+	    {"segment.bytes", "1", ""},
+	    {"segment.bytes", "0", "segment.bytes is 0, must be 1 or more: "},
 	    {"a setting of a newer broker", "1", ""},
 	};
 
@@ -229,7 +234,7 @@ test_a_topic_is_ready_once_each_partition_has_a_leader(void **unused)
 
 	(void)unused;
 	EACH_ROW(i, row) {
-		rd_kafka_metadata_partition_t partition[PARTITIONS_MAX];
+		rd_kafka_metadata_partition_t partition[PARTITIONS_MAX + 1];
 		struct rd_kafka_metadata_topic m = described(partition, &row[i].is);
 
 		assert_int_equal(topics_judge_ready(&m), row[i].ready);

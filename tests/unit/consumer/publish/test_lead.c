@@ -259,6 +259,38 @@ test_a_reset_is_granted_once_all_lanes_are_committed_there(void **unused)
 	lead_close(l);
 }
 
+static void
+test_a_record_has_room_for_so_many_runs_and_no_more(void **unused)
+{
+	static const struct {
+		size_t runs; /* that only the ledger knows, beside one that is configured */
+		enum fail_code code;
+	} row[] = {
+	    {LEDGER_RUNS_MAX - 1, FAIL_NONE},
+	    {LEDGER_RUNS_MAX, FAIL_DATA},
+	};
+	struct config c = configured("m2", 1, 100);
+
+	(void)unused;
+	EACH_ROW(i, row) {
+		struct ledger last = {.runs_n = row[i].runs}, saved = {0};
+		struct lead *l;
+
+		last.run = calloc(last.runs_n, sizeof(*last.run));
+		assert_non_null(last.run);
+		for (size_t k = 0; k < last.runs_n; k++)
+			last.run[k].name = (char[]){"old"};
+		assert_int_equal(lead_open(&l, &c, &f), FAIL_NONE);
+		assert_int_equal(lead_attach(l, &last, &f), FAIL_NONE);
+		assert_int_equal(lead_save(l, &saved, &f), row[i].code);
+		if (row[i].code == FAIL_NONE)
+			assert_int_equal(saved.runs_n, LEDGER_RUNS_MAX);
+		ledger_clear(&saved);
+		lead_close(l);
+		free(last.run);
+	}
+}
+
 static int
 begin(void **unused)
 {
@@ -290,6 +322,7 @@ main(void)
 	    cmocka_unit_test(test_the_slowest_run_bounds_the_lead),
 	    cmocka_unit_test(test_without_runs_or_with_a_lead_of_0_nothing_bounds_it),
 	    cmocka_unit_test(test_the_ledger_remembers_what_the_broker_forgot),
+	    cmocka_unit_test(test_a_record_has_room_for_so_many_runs_and_no_more),
 	    cmocka_unit_test(test_a_reset_is_granted_once_all_lanes_are_committed_there),
 	};
 

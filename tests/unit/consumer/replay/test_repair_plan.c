@@ -25,7 +25,7 @@ enum { LANES = 2 };
 struct scene {
 	struct ledger last;
 	struct lane_ends_ledger ledger;
-	struct lane_end end[LANES];
+	struct lane_end end[LANES + 1]; /* the last one is no lane's */
 	struct lane_ends_report report;
 	struct repair_found found;
 };
@@ -34,7 +34,8 @@ static const struct repair_found *
 look(struct scene *s, const struct lane_end end[static LANES], struct lane_ends_ledger ledger)
 {
 	*s = (struct scene){.ledger = ledger};
-	memcpy(s->end, end, sizeof(s->end));
+	memcpy(s->end, end, LANES * sizeof(s->end[0]));
+	s->end[LANES] = (struct lane_end){.any = true, .last = true};
 	lane_ends_compare(&s->report, s->end, LANES, &s->ledger);
 	s->found = (struct repair_found){
 	    .last = &s->last,
