@@ -38,14 +38,14 @@ struct topics_use {
 void topics_judge_missing(struct topics_report *r);
 
 /*
- * Compares the partitions, the replicas of each partition, and the leaders. Of several problems
- * each adds its sentence.
+ * Compares the partitions, the replicas of each partition, and the leaders. Each problem adds
+ * a sentence.
  */
 void topics_judge_metadata(struct topics_report *r, const struct config *c,
     const struct planned_topic *t, const struct rd_kafka_metadata_topic *m);
 
 /*
- * Compares one setting in force with those that the plan wants, and notes it if records may be lost
+ * Compares one setting in force with the plan, and notes it if records may be lost
  * by it. A setting that no row names is ignored.
  */
 void topics_judge_setting(struct topics_report *r,
@@ -58,8 +58,8 @@ bool topics_judge_ready(const struct rd_kafka_metadata_topic *m);
 const char *topics_judge_right(const struct planned_topic *t, struct topics_use use);
 
 /*
- * Whether a command checks the topic. One that does not write domains reads no held-out set, and
- * its user may have no right to see one.
+ * Whether a command checks the topic. A command that does not write domains reads no held-out set,
+ * and its user may have no right to see one.
  */
 bool topics_judge_used(const struct planned_topic *t, struct topics_use use);
 

@@ -3,7 +3,7 @@
  * their order. Pure.
  *
  * A partition holds sequences with the ordinals 0, 1, 2, ... Some are there twice, after a producer
- * was killed, and Ends stand between them where more was appended later:
+ * was killed, and an End is between them if more was appended later:
  *
  *     ordinals in the log     0 1 2 3 2 3 4 End 5 End
  *     ordinal that is due     0 1 2 3 4 4 4  5  5  6
@@ -21,7 +21,7 @@
 enum log_record {
 	LOG_RECORD_NEXT,   /* the sequence that is due */
 	LOG_RECORD_PASSED, /* an End, or a sequence that came before: it is passed over */
-	LOG_RECORD_GAP,    /* a later sequence: the one that is due is not there */
+	LOG_RECORD_GAP,    /* a later sequence: the due one is missing */
 };
 
 /*

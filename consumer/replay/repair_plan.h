@@ -57,7 +57,7 @@ bool repair_plan_guesses(const struct repair_found *w);
 const char *repair_plan_live(const struct repair_found *w);
 
 /*
- * The offset of the first request of which the ledger has no answer; -1: there is none. `answered`
+ * The offset of the first request of which the ledger has no answer; -1 without one. `answered`
  * is one past the last that it has answered. If the control topic ends before that, the topic was
  * recreated, and no record in it is known to be answered.
  */

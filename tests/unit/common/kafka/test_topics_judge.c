@@ -17,7 +17,7 @@ static struct rd_kafka_metadata_topic
 described(
     rd_kafka_metadata_partition_t partition[static PARTITIONS_MAX + 1], const struct answer *a)
 {
-	/* Behind the last one stands what would change each verdict. */
+	/* A partition that is not in the answer, and would change each verdict. */
 	partition[a->partitions] = (rd_kafka_metadata_partition_t){.leader = -1};
 	for (int i = 0; i < a->partitions; i++)
 		partition[i] = (rd_kafka_metadata_partition_t){

@@ -1,4 +1,4 @@
-/* log_record.h: what comes next, what is passed over, and what is missing. */
+/* log_record.h: the next sequence, records that are passed over, and gaps. */
 #include "consumer/domain/log_record.h"
 
 #include "common/record/schema.h"

@@ -73,7 +73,7 @@ test_a_change_for_the_worse_is_reported_once_and_known_never_falls(void **unused
 	    {true, 48, 1004 + AGAIN - 1, LEAD_STEADY, 48, 50},
 	    {true, 47, 1004 + AGAIN, LEAD_BACK, 47, 50},
 	    {true, 46, 1004 + AGAIN + 1, LEAD_STEADY, 46, 50},
-	    {false, 0, 1004 + AGAIN + 2, LEAD_LOST, 46, 50}, /* the lead stays where it was */
+	    {false, 0, 1004 + AGAIN + 2, LEAD_LOST, 46, 50}, /* the lead does not change */
 	    {false, 0, 1004 + AGAIN + 3, LEAD_STEADY, 46, 50},
 	    {true, 60, 1004 + AGAIN + 4, LEAD_STEADY, 60, 60},
 	    {true, 0, 1004 + 2 * AGAIN, LEAD_BACK, 0, 60},
@@ -161,7 +161,7 @@ test_the_ledger_remembers_what_the_broker_forgot(void **unused)
 {
 	static const struct {
 		int64_t ledger; /* its step of run main */
-		int64_t broker; /* the commits'; -1: there is none */
+		int64_t broker; /* its commits; -1: no commit */
 		bool refused;
 		int64_t saved;
 	} row[] = {
@@ -263,7 +263,7 @@ static void
 test_a_record_has_room_for_so_many_runs_and_no_more(void **unused)
 {
 	static const struct {
-		size_t runs; /* that only the ledger knows, beside one that is configured */
+		size_t runs; /* that only the ledger knows; one more is configured */
 		enum fail_code code;
 	} row[] = {
 	    {LEDGER_RUNS_MAX - 1, FAIL_NONE},

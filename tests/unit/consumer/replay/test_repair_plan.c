@@ -87,7 +87,7 @@ test_empty_lanes_are_filled_from_the_first_step_that_is_kept_or_the_one_given(vo
 		struct step_records_kept kept;
 		bool given;
 		uint64_t from;
-		int64_t run; /* the step of the ledger's second run; -1: there is none */
+		int64_t run; /* the step of the ledger's second run; -1: no run */
 		uint64_t expected;
 		const char *refused; /* NULL: it is not */
 	} row[] = {

@@ -30,7 +30,7 @@ test_what_is_known_of_a_partition_stands_while_its_ends_do(void **unused)
 		assert_int_equal(p.sealed, row[i].stands);
 		assert_int_equal(p.sequences, row[i].sequences);
 		assert_true(p.low == row[i].low && p.high == row[i].high);
-		/* One that is not known yet has as many as it has offsets. */
+		/* While its last record is unknown, each offset counts as a sequence. */
 		p.known = false;
 		status_partition_take(&p, row[i].low, row[i].high);
 		assert_int_equal(p.sequences, row[i].high - row[i].low);
