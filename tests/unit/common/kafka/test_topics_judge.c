@@ -47,6 +47,7 @@ test_the_partition_with_the_fewest_replicas_counts(void **unused)
 	    {{3, {3, 3, 3}, {1, -1, 3}, 0}, 3, "partition 1 has no leader"},
 	    {{3, {3, 3, 3}, {1, -1, -1}, 0}, 3, "partition 1 has no leader: is a broker down?"},
 	    {{3, {3, 3, 3}, {1, 2, -1}, 0}, 3, "partition 2 has no leader"},
+	    {{1, {2}, {1}, 0}, 2, "has 1 partition, the configuration wants 3"},
 	    {{0, {0}, {0}, 0}, 0, "has 0 partitions, the configuration wants 3"},
 	};
 	struct config_domain domain = {.name = (char *)"web"};
@@ -67,7 +68,25 @@ test_the_partition_with_the_fewest_replicas_counts(void **unused)
 			assert_string_equal(r.problem, "");
 		else
 			assert_non_null(strstr(r.problem, row[i].says));
+		assert_null(strstr(r.problem, "; partition ")); /* the first one without a leader */
 	}
+}
+
+static void
+test_the_longest_name_of_a_domain_is_whole(void **unused)
+{
+	char name[NAME_MAX_BYTES + 1] = {0}, key[NAME_MAX_BYTES + 32];
+	struct config_domain domain = {.name = name};
+	struct config c = {.domains = &domain, .domains_n = 1};
+	struct planned_topic t = {.kind = TOPIC_DOMAIN, .partitions = 3};
+	struct rd_kafka_metadata_topic m = {0};
+	struct topics_report r = {0};
+
+	(void)unused;
+	memset(name, 'n', NAME_MAX_BYTES);
+	snprintf(key, sizeof(key), "(domains.%s.partitions)", name);
+	topics_judge_metadata(&r, &c, &t, &m);
+	assert_non_null(strstr(r.problem, key));
 }
 
 static void
@@ -278,6 +297,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_partition_with_the_fewest_replicas_counts),
+	    cmocka_unit_test(test_the_longest_name_of_a_domain_is_whole),
 	    cmocka_unit_test(test_each_kind_of_topic_names_its_key_and_its_way_out),
 	    cmocka_unit_test(test_several_problems_are_all_reported_and_cut_where_the_report_ends),
 	    cmocka_unit_test(test_a_setting_is_its_value_or_at_least_its_limit),

@@ -87,25 +87,27 @@ test_empty_lanes_are_filled_from_the_first_step_that_is_kept_or_the_one_given(vo
 		struct step_records_kept kept;
 		bool given;
 		uint64_t from;
-		int64_t run; /* the step of the ledger's second run; -1: no run */
+		int64_t run; /* the step of one of the ledger's two runs; -1: no run */
 		uint64_t expected;
 		const char *refused; /* NULL: it is not */
 	} row[] = {
 	    {{NONE, AT(59)}, {true, 40, 45}, false, 0, 50, 45, NULL},
 	    {{NONE, AT(59)}, {true, 40, 45}, true, 50, 50, 45, NULL}, /* other lanes decide */
+	    {{AT(59), NONE}, {true, 40, 45}, true, 50, 50, 45, NULL},
 	    {{NONE, NONE}, {0}, false, 0, 50, 30, NULL},
 	    {{NONE, NONE}, {0}, true, 29, -1, 0, "the ledger has the steps 30..60"},
 	    {{NONE, NONE}, {0}, true, 30, -1, 30, NULL},
 	    {{NONE, NONE}, {0}, true, 59, -1, 59, NULL},
 	    {{NONE, NONE}, {0}, true, 60, -1, 0, "--from-step 60: the ledger has"},
 	    {{NONE, NONE}, {0}, true, 50, 49, 0, "take --from-step 49"},
+	    {{NONE, NONE}, {0}, true, 50, 1, 0, "take --from-step 1"},
 	    {{NONE, NONE}, {0}, true, 50, 50, 50, NULL},
 	    {{NONE, NONE}, {0}, true, 50, 0, 50, NULL}, /* it has committed nothing */
 	};
 
 	(void)unused;
 	EACH_ROW(i, row) {
-		struct ledger_run run[] = {{(char[]){"ahead"}, 58}, {(char[]){"main"}, row[i].run}};
+		struct ledger_run run[] = {{(char[]){"main"}, 58}, {(char[]){"eval"}, 58}};
 		struct scene s;
 		uint64_t step = UINT64_MAX;
 		enum fail_code code;
@@ -113,6 +115,7 @@ test_empty_lanes_are_filled_from_the_first_step_that_is_kept_or_the_one_given(vo
 		look(&s, row[i].end, (struct lane_ends_ledger){.first = 30, .next = 60});
 		s.found.from_given = row[i].given;
 		s.found.from_step = row[i].from;
+		run[i % 2].step = row[i].run;
 		s.last.run = run;
 		s.last.runs_n = row[i].run < 0 ? 0 : 2;
 		code = repair_plan_from(&s.found, &row[i].kept, &step, &f);
