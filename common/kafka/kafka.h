@@ -4,6 +4,7 @@
  * Files of this room:
  *     kafka            handles: opened with the right properties, closed without waiting for ever
  *     kafka_query      does a broker answer, partitions, watermarks, the last record
+ *     offsets          what a partition's first offset and end mean
  *     kafka_fail       what librdkafka's errors mean; retries until a deadline
  *     kafka_log        what librdkafka's threads report, as log lines
  *     kafka_stats      what a handle says about itself: round trips, what waits to be sent
@@ -13,6 +14,7 @@
  *     kafka_admin      one request of librdkafka's admin interface
  *     topics           the topics of a plan: queried, created, deleted, checked
  *     mix_names        which mixes there are, for a sentence about one that does not exist
+ *     topics_judge     what the answers say about a topic: as planned, ready, allowed
  *
  * Properties come in three layers, of which a later one wins:
  *

@@ -14,6 +14,7 @@
 
 #include "common/base/log.h"
 #include "common/kafka/kafka_internal.h"
+#include "common/kafka/offsets.h"
 
 enum {
 	RENEW_MS = 5000,     /* for metadata of all topics, which can be much */
@@ -539,7 +540,7 @@ last_before(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t low, i
 
 	assert(*last == NULL);
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && *last == NULL && end > low) {
-		int64_t from = end - low > step ? end - step : low;
+		int64_t from = offsets_before(low, end, step);
 
 		err = last_between(rk, topic, partition, from, end, last, deadline_ms);
 		end = from;

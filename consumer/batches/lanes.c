@@ -14,6 +14,7 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
 #include "common/kafka/mix_names.h"
+#include "common/kafka/offsets.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_fetch.h"
 #include "consumer/derive/derived_lanes.h"
@@ -838,7 +839,7 @@ lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n
 		return f->code;
 	if (m == NULL) {
 		code = kafka_watermarks(l->rk, topic, 0, &low, &high, timeout_ms, f);
-		*emptied = code == FAIL_NONE && low == high && high > 0;
+		*emptied = code == FAIL_NONE && offsets_emptied(low, high);
 		return code;
 	}
 	*bytes = malloc(m->len + 1);

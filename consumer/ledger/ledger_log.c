@@ -9,6 +9,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/mix_names.h"
+#include "common/kafka/offsets.h"
 
 enum { SLICE_MS = 100 };
 
@@ -317,6 +318,12 @@ ledger_log_ask(struct ledger *out, bool *any, const char *mix, const struct prop
 	return code;
 }
 
+uint64_t
+ledger_log_earliest(const struct ledger *first, bool cut)
+{
+	return (uint64_t)(cut ? first->step_next : first->step_first);
+}
+
 enum fail_code
 ledger_log_begins(uint64_t *step, bool *cut, const char *mix, const struct properties *properties,
     int timeout_ms, struct failure *f)
@@ -330,8 +337,8 @@ ledger_log_begins(uint64_t *step, bool *cut, const char *mix, const struct prope
 	if (code != FAIL_NONE)
 		return code;
 	code = read_first(l, &low, &first, &found, &any, f);
-	*step = any ? (uint64_t)first.step_first : 0;
 	*cut = low > 0;
+	*step = any ? ledger_log_earliest(&first, *cut) : 0;
 	ledger_clear(&first);
 	ledger_log_close(l);
 	return code;
@@ -433,7 +440,7 @@ step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
 
 	assert(low <= *at);
 	for (int64_t distance = 4; before == end && end > low; distance *= 2) {
-		int64_t from = end - low > distance ? end - distance : low, offset = from;
+		int64_t from = offsets_before(low, end, distance), offset = from;
 
 		if (assign(l, from, f) != FAIL_NONE)
 			return f->code;

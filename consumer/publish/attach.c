@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/offsets.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/ledger_log.h"
@@ -147,7 +148,7 @@ ask_emptied(struct attach *a, bool *emptied, struct failure *f)
 	enum fail_code code =
 	    kafka_watermarks(a->reader, a->ledger_topic, 0, &low, &high, ASK_TIMEOUT_MS, f);
 
-	*emptied = code == FAIL_NONE && low > 0;
+	*emptied = code == FAIL_NONE && offsets_emptied(low, high);
 	return code;
 }
 

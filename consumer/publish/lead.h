@@ -47,11 +47,13 @@
 #define CONSUMER_PUBLISH_LEAD_H
 
 #include <librdkafka/rdkafka.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "common/record/ledger.h"
+#include "consumer/ledger/run_position.h"
 
 struct lead;
 
@@ -96,5 +98,29 @@ enum fail_code lead_attach(struct lead *l, const struct ledger *last, struct fai
 
 /* Fills to->run: the known position of every run. FAIL_DATA: more than LEDGER_RUNS_MAX. */
 enum fail_code lead_save(const struct lead *l, struct ledger *to, struct failure *f);
+
+/* ---- one run, with plain values ---- */
+
+enum { LEAD_BACK_AGAIN_MS = 60000 };
+
+/* Zeroed: nothing is known. */
+struct lead_run {
+	bool any;        /* the broker knows a commit */
+	uint64_t step;   /* that the lead counts from */
+	uint64_t known;  /* the highest that broker or ledger have known */
+	int64_t back_ms; /* when LEAD_BACK was returned last; 0: never */
+};
+
+enum lead_change {
+	LEAD_STEADY, /* nothing to warn of */
+	LEAD_LOST,   /* the broker knew a commit, and knows none any more */
+	LEAD_BACK,   /* it went back */
+};
+
+/*
+ * Takes what the broker reports of a run at the time `now_ms` > 0. Two trainers of one rank take
+ * each other back with every commit: LEAD_BACK is returned once per LEAD_BACK_AGAIN_MS.
+ */
+enum lead_change lead_run_take(struct lead_run *r, const struct run_position *at, int64_t now_ms);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "common/kafka/kafka_groups.h"
 #include "consumer/domain/last_drawn.h"
 #include "consumer/feedback/feedback_feed.h"
 #include "consumer/feedback/losses.h"
@@ -196,5 +197,30 @@ void status_losses_close(struct status_query *q);
 
 /* Fills st->feedback from the tail of the feedback topic. */
 enum fail_code status_losses_read(struct status_query *q, struct status *st, struct failure *f);
+
+/* ---- what answers mean; pure ---- */
+
+enum { STATUS_SAMPLES_BYTES = 4 << 20 /* that the records read for the rates have together */ };
+
+/* The ends of a partition. What its last record told stands while they are the same. */
+void status_partition_take(struct status_partition *p, int64_t low, int64_t high);
+
+/* Adds up what the partitions of a domain hold; its length is known once all are sealed. */
+void status_domain_sum(struct status_domain *d);
+
+/* Adds the members of the election: those that are active, then the standbys. */
+void status_mixers_take(struct status *st, const struct kafka_member *member, size_t n);
+
+/* Whether a topic with these ends is still the one in which `last` was found, and has it. */
+bool status_last_stands(const struct status_last *last, int64_t low, int64_t high);
+
+/*
+ * From which offset the ledger is read for the rates. Each record of the ledger is the only one of
+ * its partition in its transaction, and a marker follows it: n records take 2n offsets. So the
+ * record that is n - 1 records older than the last one, at `offset`, is at offset - 2 * (n - 1).
+ * Records may be large (a quarantine, thousands of partitions): the size of the last one limits how
+ * many are read.
+ */
+int64_t status_samples_from(int64_t offset, size_t record_bytes, int64_t low);
 
 #endif
