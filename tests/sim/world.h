@@ -193,7 +193,8 @@ struct world_told {
 /*
  * Makes w[WORLDS] in the cluster; ends the program with a sentence where that fails. In
  * w[WORLD_KINDS + k] lanes share partitions; where kind k has one lane, it has no config. The mix
- * of w[2 * WORLD_KINDS + k] has no batch topic.
+ * of w[2 * WORLD_KINDS + k] has no batch topic. The worlds of many features begin at
+ * w[WORLD_MIXED_FIRST], in the same three forms.
  */
 void world_open_all(struct world *w);
 void world_close_all(struct world *w); /* removes the input files */

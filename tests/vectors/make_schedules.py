@@ -261,7 +261,7 @@ def main():
     write(
         "lending.tsv",
         [
-            made + " A domain lends where it has catch_up, here in thousandths. It has no sequence at draw k where",
+            made + " A domain lends if it has catch_up, here in thousandths. It has no sequence at draw k if",
             "k mod period is at least period - dry. Weights, catch_up, period, dry, the first 200 domains drawn,",
             "counts after 5,000 draws, draws that are owed then.",
         ],
