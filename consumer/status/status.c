@@ -505,6 +505,8 @@ find_late_problems(struct status *st)
 	    [STATUS_PART_LOSSES] = {"the last reports of losses", "the losses are incomplete"},
 	    [STATUS_PART_MIXERS] = {"the members of the election",
 		"it is not known which mixers run"},
+	    [STATUS_PART_ARRIVALS] = {"all records of arrivals",
+		"records of other programs there may be more than shown"},
 	};
 
 	for (size_t i = 0; i < STATUS_PARTS; i++)
@@ -1038,6 +1040,12 @@ status_derive(struct status *st, struct failure *f)
 		return f->code;
 	find_late_problems(st);
 	find_topic_problems(st);
+	if (st->arrivals_foreign > 0)
+		problem(st, "STATUS-ARRIVALS",
+		    "topic %s.arrivals holds %" PRId64 " records of other programs near its end, "
+		    "which producers pass over; the first is at offset %" PRId64 ": find the "
+		    "program that writes there, and take away its right to",
+		    st->config->corpus, st->arrivals_foreign, st->arrivals_offset);
 	for (size_t i = 0; i < st->domains_n; i++)
 		find_domain_problems(st, &st->domain[i]);
 	find_lane_problems(st);
