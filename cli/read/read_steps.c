@@ -14,8 +14,8 @@
 #include "common/base/text.h"
 
 enum {
-	SLICE_MS = 200, /* of a wait, between two looks at the clock and at signals */
-	WAITING_EVERY_MS = 10000,
+	SLICE_MS = 200,           /* of a wait, between two looks at the clock and at signals */
+	WAITING_FIRST_MS = 10000, /* before a wait is explained for the first time */
 	STOPPED_COMMIT_MS = 2000, /* for the last commit after a signal */
 	SET_SEQUENCES = 64,       /* of a held-out set are one step */
 	METRICS_GROWTH = 512,     /* of a text between two calls: digits, and a metric or two */
@@ -85,7 +85,8 @@ static enum fail_code
 next_step(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     const struct riffle_step **s, struct failure *f)
 {
-	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
+	int64_t begun_ms = clock_ms();
+	struct log_reminder reminder = {0};
 	struct riffle_error e;
 
 	for (;;) {
@@ -103,11 +104,9 @@ next_step(struct riffle *r, const struct read_steps_arguments *a, const struct s
 			return fail(f, FAIL_TIMEOUT,
 			    "step %" PRIu64 " did not come within %" PRIu32 " s: %s",
 			    riffle_position(r), a->timeout_s, reason_of(&e));
-		if (now_ms - warned_ms >= WAITING_EVERY_MS) {
+		if (log_reminder_due(&reminder, now_ms, WAITING_FIRST_MS))
 			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
 			    (now_ms - begun_ms) / 1000, e.text);
-			warned_ms = now_ms;
-		}
 	}
 }
 
@@ -119,7 +118,8 @@ static enum fail_code
 commit(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     struct failure *f)
 {
-	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
+	int64_t begun_ms = clock_ms();
+	struct log_reminder reminder = {0};
 	int64_t stopped_ms = stop_asked(stop) ? STOPPED_COMMIT_MS : 0;
 	struct riffle_error e;
 	int code;
@@ -133,11 +133,9 @@ commit(struct riffle *r, const struct read_steps_arguments *a, const struct stop
 			return fail(f, FAIL_STOPPED, "stopped by a signal");
 		if (a->timeout_s > 0 && now_ms - begun_ms >= (int64_t)a->timeout_s * 1000)
 			break;
-		if (now_ms - warned_ms >= WAITING_EVERY_MS) {
+		if (log_reminder_due(&reminder, now_ms, WAITING_FIRST_MS))
 			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
 			    (now_ms - begun_ms) / 1000, e.text);
-			warned_ms = now_ms;
-		}
 	}
 	return code == RIFFLE_OK ? FAIL_NONE : fail_riffle(f, &e);
 }

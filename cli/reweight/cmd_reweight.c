@@ -166,7 +166,8 @@ static enum fail_code
 wait_started(const struct reweight_job_arguments *a, struct ledger_log *log, struct ledger *last,
     const struct stop *stop, struct failure *f)
 {
-	bool any, said = false;
+	struct log_reminder reminder = {0};
+	bool any;
 
 	for (;;) {
 		if (ledger_log_last(log, last, &any, f) != FAIL_NONE)
@@ -176,10 +177,9 @@ wait_started(const struct reweight_job_arguments *a, struct ledger_log *log, str
 		if (!a->live)
 			return fail(
 			    f, FAIL_DATA, "mix %s has not started: its ledger is empty", a->mix);
-		if (!said)
+		if (log_reminder_due(&reminder, clock_ms(), 0))
 			log_info(
-			    "reweight: mix=%s has not started; waits for `riffle mix`", a->mix);
-		said = true;
+			    "reweight: mix=%s has not started: `riffle mix` starts it", a->mix);
 		for (int ms = 0; ms < START_LOOK_MS && !stop_asked(stop); ms += START_SLICE_MS)
 			clock_pause_ms(START_SLICE_MS);
 		if (stop_asked(stop))

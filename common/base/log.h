@@ -85,4 +85,29 @@ enum {
 size_t log_json(
     char out[static LOG_JSON_MAX], int64_t unix_ms, enum log_level level, const char *text);
 
+/*
+ * A wait that another process must end says what is missing and what to type: first after a time
+ * that the caller chooses, then once a minute for as long as it lasts. Someone who looks at a
+ * silent program then finds the reason on its last screen. A zeroed reminder is that of a wait that
+ * has not begun.
+ */
+enum { LOG_REMINDER_MS = 60000 };
+
+struct log_reminder {
+	bool began;
+	int64_t next_ms; /* when the next line is due */
+};
+
+/* Whether a line is due. The first call begins the wait; its first line is due first_ms later. */
+static inline bool
+log_reminder_due(struct log_reminder *r, int64_t now_ms, int64_t first_ms)
+{
+	if (!r->began)
+		*r = (struct log_reminder){true, now_ms + first_ms};
+	if (now_ms < r->next_ms)
+		return false;
+	r->next_ms = now_ms + LOG_REMINDER_MS;
+	return true;
+}
+
 #endif

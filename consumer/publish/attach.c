@@ -447,6 +447,14 @@ attach_reached(struct attach *a, bool *reached, int64_t *step, struct failure *f
 }
 
 enum fail_code
+attach_last(struct attach *a, struct ledger *last, struct failure *f)
+{
+	bool found;
+
+	return read_yet(a, last, &found, f);
+}
+
+enum fail_code
 attach_check(struct attach *a, struct ledger *last, bool *found, struct failure *f)
 {
 	bool changed;

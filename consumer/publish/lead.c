@@ -181,6 +181,13 @@ lead_run(const struct lead *l, size_t i, uint64_t *step)
 	return l->run[i].name;
 }
 
+bool
+lead_committed(const struct lead *l, size_t i)
+{
+	assert(i < l->runs_n);
+	return l->run[i].any;
+}
+
 void
 lead_blocked(struct lead *l, int64_t ms)
 {

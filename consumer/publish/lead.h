@@ -13,7 +13,7 @@
  * mix of weeks in hours, and a run that is slower than the topic's retention would lose steps.
  *
  * Dead runs. A run in mix.runs that nobody trains any more holds the mixer up for ever: MIX-LEAD
- * names it every ten seconds, and only taking it out of mix.runs helps. The other way round, a
+ * names it once a minute, and only taking it out of mix.runs helps. The other way round, a
  * broker forgets the commits of a group in which nothing happens for offsets.retention.minutes.
  * Such a run would stand at step 0, and a mixer that is already m steps ahead of that would wait
  * for ever, while a resumed trainer would start from nothing. So each ledger record says where the
@@ -77,6 +77,9 @@ const char *lead_slowest(const struct lead *l, uint64_t *step);
 /* The runs of mix.runs: their number, and the i-th with its step. Borrowed. */
 size_t lead_runs(const struct lead *l);
 const char *lead_run(const struct lead *l, size_t i, uint64_t *step);
+
+/* Whether the broker knows a commit of the i-th. */
+bool lead_committed(const struct lead *l, size_t i);
 
 /* The mixer has waited so long for lead_slowest(); how long so far for the i-th. */
 void lead_blocked(struct lead *l, int64_t ms);

@@ -186,7 +186,8 @@ ask_ends(struct status_query *q, struct status *st, struct failure *f)
 	static const enum topic_kind kind[STATUS_ENDS] = {[STATUS_ENDS_LEDGER] = TOPIC_LEDGER,
 	    [STATUS_ENDS_BATCHES] = TOPIC_BATCHES,
 	    [STATUS_ENDS_CONTROL] = TOPIC_CONTROL,
-	    [STATUS_ENDS_REJECTS] = TOPIC_REJECTS};
+	    [STATUS_ENDS_REJECTS] = TOPIC_REJECTS,
+	    [STATUS_ENDS_ARRIVALS] = TOPIC_ARRIVALS};
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(STATUS_ENDS);
 	int64_t low[STATUS_ENDS], high[STATUS_ENDS];
 	size_t n = 0;
@@ -586,7 +587,8 @@ status_query_read(struct status_query *q, struct status **out, struct failure *f
 	    (status_mixers_open(q, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
 		read_ends(q, st, f) != FAIL_NONE || status_runs_open(q, st, false, f) != FAIL_NONE))
 		goto failed;
-	if (status_domains_read(q, st, f) != FAIL_NONE || status_runs_read(q, st, f) != FAIL_NONE ||
+	if (status_arrivals_read(q, st, f) != FAIL_NONE ||
+	    status_domains_read(q, st, f) != FAIL_NONE || status_runs_read(q, st, f) != FAIL_NONE ||
 	    status_losses_read(q, st, f) != FAIL_NONE)
 		goto failed;
 	if (mix && status_mixers_read(q, st, f) != FAIL_NONE)

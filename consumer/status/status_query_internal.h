@@ -51,7 +51,15 @@ enum {
 	STATUS_ENDS_BATCHES,
 	STATUS_ENDS_CONTROL,
 	STATUS_ENDS_REJECTS,
+	STATUS_ENDS_ARRIVALS,
 	STATUS_ENDS
+};
+
+/* What was seen of <corpus>.arrivals so far. */
+struct status_arrivals {
+	int64_t next;                  /* records below this offset were looked at */
+	int64_t foreign, first_offset; /* records that cannot be read; of the first one */
+	bool warned;                   /* that the topic may not be read */
 };
 
 struct status_queried_run; /* private to status_runs.c */
@@ -80,6 +88,7 @@ struct status_query {
 	struct status_ends {
 		int64_t low, high;
 	} ends[STATUS_ENDS];
+	struct status_arrivals arrivals;
 	struct last_drawn drawn; /* beside the last record of the ledger */
 	/* [others_n] by the ledger's index: status_domain.other; NULL: not compared yet. */
 	char (*other)[STATUS_PROBLEM_BYTES];
@@ -142,6 +151,11 @@ rd_kafka_t *status_query_open_group(const struct config *c, const char *name, st
 enum fail_code status_records_read(
     struct status_query *q, struct status *st, const char *topic, int64_t from, struct failure *f);
 void status_records_close(struct status_query *q);
+
+/* ---- status_arrivals.c ---- */
+
+/* Counts foreign records of the arrivals topic. A right that is missing is a warning, once. */
+enum fail_code status_arrivals_read(struct status_query *q, struct status *st, struct failure *f);
 
 /* ---- status_domains.c ---- */
 

@@ -233,6 +233,24 @@ stderr_has_json_where_it_is_wanted(void **state)
 	assert_non_null(strstr(text, "\"level\":\"info\",\"module\":\"read\""));
 }
 
+static void
+test_a_line_is_due_after_the_first_time_and_then_every_minute(void **state)
+{
+	static const struct {
+		int64_t now_ms;
+		bool due;
+	} rows[] = {{5000, false}, {14999, false}, {15000, true}, {15001, false}, {74999, false},
+	    {75000, true}, {200000, true}, {259999, false}, {260000, true}};
+	struct log_reminder r = {0}, at_once = {0};
+
+	(void)state;
+	EACH_ROW(i, rows)
+		assert_int_equal(log_reminder_due(&r, rows[i].now_ms, 10000), rows[i].due);
+	assert_true(log_reminder_due(&at_once, -7, 0));
+	assert_false(log_reminder_due(&at_once, LOG_REMINDER_MS - 8, 0));
+	assert_true(log_reminder_due(&at_once, LOG_REMINDER_MS - 7, 0));
+}
+
 int
 main(void)
 {
@@ -242,6 +260,7 @@ main(void)
 	    cmocka_unit_test(a_line_is_taken_apart),
 	    cmocka_unit_test(the_longest_lines_have_room),
 	    cmocka_unit_test(any_bytes_make_an_object),
+	    cmocka_unit_test(test_a_line_is_due_after_the_first_time_and_then_every_minute),
 	    cmocka_unit_test(stderr_has_json_where_it_is_wanted),
 	};
 
