@@ -9,6 +9,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/terminal/terminal.h"
 #include "producer/tokenizer/tokenizer.h"
 
 enum {
@@ -42,16 +43,7 @@ static void
 print_quoted(const char *text, FILE *to)
 {
 	fputc('"', to);
-	for (; *text != '\0'; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '"' || c == '\\')
-			fprintf(to, "\\%c", c);
-		else if (c < ' ' || c == 127)
-			fprintf(to, "\\x%02x", c);
-		else
-			fputc(c, to);
-	}
+	terminal_print(to, TEXT_JSON, text, strlen(text));
 	fputc('"', to);
 }
 
@@ -59,8 +51,7 @@ print_quoted(const char *text, FILE *to)
 static void
 print_plain(const char *text, FILE *to)
 {
-	for (; *text != '\0'; text++)
-		fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, to);
+	terminal_print(to, TEXT_LINE, text, strlen(text));
 }
 
 /* ---- patterns ---- */
