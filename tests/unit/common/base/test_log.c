@@ -259,7 +259,7 @@ a_plain_text_keeps_its_lines_and_its_end_but_no_control(void **state)
 	capture_begin(&c);
 	log_plain(LOG_INFO, "%s", given);
 	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 2);
-	assert_memory_equal(text, "one\ntwo\\x1ba", 13);
+	assert_memory_equal(text, "one\ntwo\\x1ba", 12);
 	assert_string_equal(text + strlen(text) - 5, "aend\n");
 }
 
