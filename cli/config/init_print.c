@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/terminal/terminal.h"
+#include "producer/input/file_list.h"
 #include "producer/tokenizer/tokenizer.h"
 
 enum {
@@ -124,7 +125,7 @@ print_pattern(const char *path, size_t n, const char *wild, const char *ending, 
     struct failure *f)
 {
 	char *plain = strndup(path, n);
-	char *escaped = plain == NULL ? NULL : init_field_pattern(plain);
+	char *escaped = plain == NULL ? NULL : file_list_pattern(plain);
 	struct text whole = {0};
 	char *text;
 
