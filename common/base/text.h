@@ -55,7 +55,7 @@ bool text_ends_with(const char *text, const char *end);
 enum text_form {
 	TEXT_LINE,
 	TEXT_LINES,  /* a text of several lines of our own */
-	TEXT_QUOTED, /* between double quotes, so that it can be told where it ends */
+	TEXT_QUOTED, /* between double quotes, which show where it ends */
 	TEXT_JSON,   /* the same as JSON has it; YAML reads it between double quotes, too */
 };
 
@@ -73,7 +73,7 @@ const char *text_word(char out[static TEXT_WORD_MAX], const char *text);
 #define TEXT_SHOWN(text) text_word((char[TEXT_WORD_MAX]){0}, text)
 
 /*
- * A value for key=value in a line of the log: as it is, or if it would be misread there, as
+ * A value for key=value in a line of the log: unchanged, or if it would be misread there, as
  * TEXT_QUOTED between quotes, which log_json() decodes. Cut if that takes more than
  * TEXT_VALUE_SHOWN_MAX bytes. Returns `out`.
  */

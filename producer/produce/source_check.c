@@ -139,7 +139,7 @@ look_at_record(struct look *l, const struct json_field_paths *paths, struct json
 }
 
 /*
- * Whether a record opens an array or object that goes on in the next lines. Some lines of such a
+ * Whether a record opens an array or object that continues in the next lines. Some lines of such a
  * file are objects, such as the last item of an array.
  */
 static bool
