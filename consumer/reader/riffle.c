@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/base/text.h"
 #include "consumer/reader/riffle_internal.h"
 
 enum {
@@ -44,7 +45,7 @@ riffle_give(struct riffle_error *e, int code, const char *text)
 {
 	if (e != NULL) {
 		e->code = code;
-		snprintf(e->text, sizeof(e->text), "%s", text);
+		text_show(e->text, sizeof(e->text), TEXT_LINE, text, strlen(text));
 	}
 	return code;
 }

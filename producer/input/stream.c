@@ -188,7 +188,7 @@ gz_skip_trailer(struct stream *s, struct gz *g, struct failure *f)
 	if (s->at < s->n)
 		log_warning("input: INPUT-GARBAGE file=%s byte=%" PRIu64
 			    " what follows the gzip data is ignored",
-		    s->name, stream_used(s));
+		    TEXT_VALUE(s->name), stream_used(s));
 	return FAIL_NONE;
 }
 

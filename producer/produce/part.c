@@ -10,6 +10,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/base/text.h"
 #include "common/record/frame.h"
 #include "producer/document/router.h"
 #include "producer/document/split.h"
@@ -703,7 +704,7 @@ reject(
 	if (part_outputs_rejects(s->outputs) < REJECTS_LOGGED) {
 		progress_end(&s->progress.bar);
 		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
-		    r.file, r.line, r.byte, r.reason);
+		    TEXT_VALUE(r.file), r.line, r.byte, r.reason);
 	}
 	if (s->reasons.total == 0)
 		snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s", r.file,

@@ -301,6 +301,36 @@ def test_check_finds_what_the_inputs_lack(riffle, with_data, tmp_path, domain, s
     assert done.stderr.startswith(f"riffle config: {path}:5: {sentence.format(tmp_path)}") and done.stderr.count("\n") == 1
 
 
+ARRAY = "this looks like a JSON array: riffle reads one JSON object per line. Convert the file: jq -c '.[]' FILE > FILE.jsonl\n"
+OBJECT = "this looks like a JSON object over several lines: riffle reads one JSON object per line. Convert the file: " \
+         "jq -c . FILE > FILE.jsonl\n"
+
+
+@pytest.mark.parametrize("content, advice", [
+    ('[\n{"text": "a"},\n{"text": "b"},\n{"text": "c"}\n]\n', ARRAY),
+    ('[{"text": "a"},\n{"text": "b"},\n{"text": "c"}]\n', ARRAY),
+    ('[{"text": "a"}, {"text": "b"}]\n', ARRAY),
+    ('[\n  {\n    "text": "a"\n  }\n]\n', ARRAY),
+    ('{\n  "text": "a"\n}\n{\n  "text": "b"\n}\n', OBJECT),
+])
+def test_check_says_how_to_convert_json_that_is_laid_out_otherwise(riffle, with_data, tmp_path, content, advice):
+    path = with_data("{train: other.json}")
+    (tmp_path / "other.json").write_text(content)
+    said = riffle("config", "--check", "-c", path, check=False).stderr
+    assert said.count("\n") == 1 and said.endswith(advice)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_check_gives_a_command_that_replaces_numbers_that_json_lacks(riffle, with_data, tmp_path, number):
+    path = with_data("{train: other.json}")
+    (tmp_path / "other.json").write_text(f'{{"text": "NaN", "score": {number}}}\n' * 3)
+    said = riffle("config", "--check", "-c", path, check=False).stderr
+    command = re.search(r"JSON has no NaN and no Infinity. Write null instead: (python3 .*)$", said)[1]
+    subprocess.run(command.replace("FILE", "other.json"), shell=True, check=True, cwd=tmp_path)
+    assert (tmp_path / "other.json.jsonl").read_text() == '{"text": "NaN", "score": null}\n' * 3
+    riffle("config", "--check", "-c", with_data("{train: other.json.jsonl}"))
+
+
 def test_check_names_the_option_that_gave_a_key(riffle, with_data):
     path = with_data("{train: a.jsonl, text: content, where: {field: id, equals: 2}}")
     for given in ("domains.code.where.field=kind", "domains.code.where={field: kind, equals: x}"):

@@ -259,7 +259,18 @@ import riffle_source
 sys.exit(riffle_source.main(["broken://x/a.parquet"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (1, "riffle-source: broken://x/a.parquet: Exception: no connection\n")
+    assert (done.returncode, done.stderr) == (1, "riffle-source: broken://x/a.parquet: Exception: no\\nconnection\n")
+
+
+def test_a_name_in_a_message_neither_begins_a_line_nor_sets_the_terminal(tmp_path):
+    name = "a\x1b[31m\nFAKE\x9b\u202e.jsonl.gz"
+    (tmp_path / name).write_bytes(b"not gzip")
+    (tmp_path / os.fsdecode(b"b\xff.csv")).touch()
+    done = source(tmp_path / name, check=False)
+    said = done.stderr.decode()
+    assert done.returncode == 1 and said.count("\n") == 1
+    assert r"a\x1b[31m\nFAKE\u009b\u202e.jsonl.gz: " in said
+    assert rb"b\xff.csv: " in source(tmp_path / os.fsdecode(b"b\xff.csv"), check=False).stderr
 
 
 @pytest.mark.parametrize("source, words", [

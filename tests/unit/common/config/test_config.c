@@ -256,7 +256,7 @@ test_unknown_and_duplicate_keys_are_named(void **unused)
 	    {3, "sequence_length: 8\nmix.lanes: 4",
 		"4: mix.lanes: unknown key (`riffle config --keys` lists all)"},
 	    {3, "sequence_length: 8\n\"a\\nb\": 4",
-		"4: a b: unknown key (`riffle config --keys` lists all)"},
+		"4: a\\nb: unknown key (`riffle config --keys` lists all)"},
 	    {3, "sequence_length: 8\n\"\": 4",
 		"4: : unknown key (`riffle config --keys` lists all)"},
 	    {3, "sequence_length: 8\ncorpus: other", "4: corpus: given twice, first in line 1"},
@@ -459,7 +459,7 @@ test_values_that_are_no_values_say_what_is_allowed(void **unused)
 		"7: domains.a b: not a name of a domain (letters, digits, '.', '_', '-', at most "
 		"100, a letter or digit first)"},
 	    {1, "corpus: \"a\\nb\\u0007\"",
-		"1: corpus: not a name: a b  (letters, digits, '.', '_', '-', at most 100, a "
+		"1: corpus: not a name: a\\nb\\x07 (letters, digits, '.', '_', '-', at most 100, a "
 		"letter or digit first)"},
 	};
 
