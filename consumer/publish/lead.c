@@ -185,7 +185,7 @@ bool
 lead_committed(const struct lead *l, size_t i)
 {
 	assert(i < l->runs_n);
-	return l->run[i].any;
+	return l->run[i].at.any;
 }
 
 void
