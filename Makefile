@@ -198,7 +198,7 @@ unit: deps-unit  ## every unit test, and a short simulation; needs no broker. T=
 SEEDS ?= 10000
 sim:  ## riffle on a Kafka in memory under SEEDS (10000) seeds of faults; SEED=n replays one
 	@$(PARALLEL) $B/sim
-	@$B/sim $(if $(LOST),--lost) $(if $(SHARED),--shared) $(if $(DERIVED),--derived) $(if $(LIVE),--live) $(if $(READERS),--readers) $(if $(SEED),--seed $(SEED) $(if $(WITHOUT),--without $(WITHOUT)),--seeds $(SEEDS))
+	@$B/sim $(if $(LOST),--lost) $(if $(SHARED),--shared) $(if $(DERIVED),--derived) $(if $(LIVE),--live) $(if $(READERS),--readers) $(if $(MIXED),--mixed) $(if $(SEED),--seed $(SEED) $(if $(WITHOUT),--without $(WITHOUT)),--seeds $(SEEDS))
 
 sim-long:
 	@$(MAKE) --no-print-directory sim SEEDS=1000000

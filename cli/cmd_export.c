@@ -57,17 +57,14 @@ static enum fail_code
 export_domain(
     const struct config *c, const char *name, const struct arguments *a, struct failure *f)
 {
-	int domain = config_domain_index(c, name);
 	struct tokenizer *t;
 	struct export_counts counts;
 	struct export_options o = {.config = c, .set = a->set, .stop = signals_stop()};
 	enum fail_code code;
 
-	if (domain < 0)
-		return fail(f, FAIL_USAGE, "the configuration %s has no domain %s", c->path, name);
-	if (produce_open_tokenizer(&t, c, f) != FAIL_NONE)
+	if (config_find_domain(&o.domain, c, name, f) != FAIL_NONE ||
+	    produce_open_tokenizer(&t, c, f) != FAIL_NONE)
 		return f->code;
-	o.domain = (size_t)domain;
 	o.tokenizer = tokenizer_fingerprint(t);
 	o.file = (struct export_file_options){.prefix = a->out,
 	    .format = a->format + TOKEN_FORMAT_MEGATRON,

@@ -7,6 +7,7 @@
 
 #include "cli/command.h"
 #include "cli/signals.h"
+#include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "consumer/admin/rejects_log.h"
 #include "producer/produce/rejects.h"
@@ -106,12 +107,14 @@ print_record(const struct rejects_record *r, const char *domain, const char *rea
 	char file[FIELD_BYTES], at[FIELD_BYTES], more[FIELD_BYTES];
 
 	if (r->field[REJECTS_FILE].text != NULL)
-		printf("%s\t%s:%s\t%s\t", domain, text_of(file, &r->field[REJECTS_FILE]),
-		    text_of(at, &r->field[REJECTS_LINE]), reason);
+		printf("%s\t%s:%s\t%s\t", TEXT_SHOWN(domain),
+		    TEXT_SHOWN(text_of(file, &r->field[REJECTS_FILE])),
+		    TEXT_SHOWN(text_of(at, &r->field[REJECTS_LINE])), TEXT_SHOWN(reason));
 	else
-		printf("%s\t%s/%s offset %s\t%s\t", domain, text_of(file, &r->field[REJECTS_TOPIC]),
-		    text_of(at, &r->field[REJECTS_PARTITION]),
-		    text_of(more, &r->field[REJECTS_OFFSET]), reason);
+		printf("%s\t%s/%s offset %s\t%s\t", TEXT_SHOWN(domain),
+		    TEXT_SHOWN(text_of(file, &r->field[REJECTS_TOPIC])),
+		    TEXT_SHOWN(text_of(at, &r->field[REJECTS_PARTITION])),
+		    TEXT_SHOWN(text_of(more, &r->field[REJECTS_OFFSET])), TEXT_SHOWN(reason));
 	print_bytes(r);
 }
 
@@ -172,7 +175,7 @@ print_counts(const struct listing *l)
 	printf("%" PRIu64 " record%s\n", l->records, l->records == 1 ? "" : "s");
 	for (size_t i = 0; i < l->groups_n; i++) {
 		rejects_format(&l->group[i].rejects, text);
-		printf("%s: %s\n", l->group[i].domain, text);
+		printf("%s: %s\n", TEXT_SHOWN(l->group[i].domain), TEXT_SHOWN(text));
 	}
 }
 

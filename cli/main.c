@@ -10,6 +10,7 @@
 #include "cli/version.h"
 #include "common/base/log.h"
 #include "common/base/nearest.h"
+#include "common/base/text.h"
 #include "common/terminal/terminal.h"
 
 static void
@@ -137,17 +138,20 @@ finish(const struct command *c, enum fail_code code, struct failure *f)
 	bool colours = terminal_colours(STDERR_FILENO);
 	const char *red = colours ? TERMINAL_RED : "", *plain = colours ? TERMINAL_PLAIN : "";
 
+	char shown[FAILURE_TEXT_MAX * TEXT_SHOWN_FACTOR];
+
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || code == FAIL_IO)
 		fail_files(f);
+	text_show(shown, sizeof(shown), TEXT_LINE, f->text, strlen(f->text));
 	if (log_form() == LOG_JSON)
 		finish_json(c, code, f);
 	else if (code == FAIL_STOPPED)
 		log_info("%s: %s", name, f->text);
 	else if (code == FAIL_USAGE && c != NULL)
 		fprintf(stderr, "%sriffle %s:%s %s; see riffle %s --help\n", red, name, plain,
-		    f->text, name);
+		    shown, name);
 	else if (code != FAIL_NONE)
-		fprintf(stderr, "%sriffle%s%s:%s %s\n", red, space, name, plain, f->text);
+		fprintf(stderr, "%sriffle%s%s:%s %s\n", red, space, name, plain, shown);
 	return fail_exit(code);
 }
 

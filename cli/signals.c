@@ -57,6 +57,7 @@ signals_stop(void)
 	sigaction(SIGTERM, &action, NULL);
 	action.sa_handler = give_up;
 	sigaction(SIGALRM, &action, NULL);
+	kafka_set_stop(&stop);
 	return &stop;
 }
 

@@ -1,6 +1,6 @@
 /*
  * signals.h -- SIGINT and SIGTERM ask a long-running command to finish; a second one ends it at
- * once. A command that hangs while it opens a connection to Kafka (kafka_opening()) ends with 1,
+ * once. No command waits for a broker's first answer after that. A command that hangs while it opens a connection to Kafka (kafka_opening()) ends with 1,
  * four seconds after the first.
  */
 #ifndef CLI_SIGNALS_H

@@ -333,6 +333,20 @@ def list_files(sources):
     return [(fs, p, name) for name, (fs, p) in sorted(found.items())], hidden.difference(found)
 
 
+CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
+
+
+def shown(text):
+    """A message on one line, with what would command or mislead a terminal escaped as the program riffle does."""
+    def escape(match):
+        c = ord(match[0])
+        named = {10: "n", 9: "t", 13: "r"}.get(c)
+        if 0xdc80 <= c <= 0xdcff:  # a byte that is not UTF-8
+            return f"\\x{c - 0xdc00:02x}"
+        return f"\\{named}" if named else f"\\x{c:02x}" if c < 0x80 else f"\\u{c:04x}"
+    return CONTROLS.sub(escape, text)
+
+
 def report_hidden(names):
     return (f"left out {len(names)} file{'s' if len(names) > 1 else ''}, such as {min(names)}, because a name that begins "
             f"with _ or . usually belongs to an unfinished file. riffle 0.1 read such files. To read them, give their "
@@ -345,6 +359,8 @@ def print_file(fs, path, name, columns, printer):
         raise Failure(f"{name}: its name does not say what it is; known are "
                       f"{' '.join(PARQUET + ARROW + LINES)}, also with {' '.join(COMPRESSED)}")
     try:
+        if "file" in fs.protocol and not os.path.isfile(path):
+            raise Failure("is not a regular file, so that it could not be read again after a crash")
         with fs.open(path, "rb") as file:
             reader(open_packed(file, packed), columns, printer)
     except Exception as e:  # of Arrow, of zstd, or of the file system
@@ -356,7 +372,7 @@ def print_sources(a, printer):
     while not printer.full():
         names, hidden = list_files(a.source)
         if hidden and not done:
-            print(f"riffle-source: {report_hidden(hidden)}", file=sys.stderr)
+            print(f"riffle-source: {shown(report_hidden(hidden))}", file=sys.stderr)
         behind = [n for _, _, n in names if done and n <= done[-1] and n not in done]
         if behind:
             raise Failure(f"{behind[0]}: came after {done[-1]} was read, and sorts before it: rows would change their "
@@ -549,7 +565,7 @@ def main(words=None):
             raise Failure(f"RIFFLE_RESUME asks for more rows than there are: {printer.skip} fewer")
     except Failure as e:
         out.flush()
-        print(f"riffle-source: {' '.join(str(e).split())}", file=sys.stderr)
+        print(f"riffle-source: {shown(str(e).strip())}", file=sys.stderr)
         return 1
     return 0
 

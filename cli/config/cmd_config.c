@@ -15,6 +15,7 @@
 #include "cli/config/init_files.h"
 #include "cli/config/init_print.h"
 #include "cli/config/left_out.h"
+#include "cli/config/round_shares.h"
 #include "common/base/limits.h"
 #include "common/config/config_keys.h"
 #include "producer/produce/source_check.h"
@@ -154,8 +155,10 @@ run(int argc, char **argv, struct failure *f)
 	code = a.no_inputs ? FAIL_NONE : source_check(c, NULL, 0, f);
 	if (code == FAIL_NONE && !a.no_inputs)
 		left_out_warn(c, NULL, 0);
-	if (code == FAIL_NONE)
+	if (code == FAIL_NONE) {
+		round_shares_warn(c);
 		print_summary(c);
+	}
 	config_close(c);
 	return code;
 }

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "common/config/config.h"
+#include "producer/document/router.h"
+#include "producer/input/file_list.h"
 #include "producer/input/input.h"
 
 enum { FIELDS_MAX = 64, DEPTH_MAX = 4, DOCUMENT_BYTES_MAX = 64 << 20 };
-
-#define PATTERN_BYTES "\\*?[]{},"
 
 struct seen {
 	char path[INIT_FIELD_BYTES];
@@ -23,23 +23,8 @@ struct look {
 	struct seen field[FIELDS_MAX];
 	size_t n;
 	size_t objects, rejects, tokens; /* `tokens`: objects that are lines of tokens */
-	char first_reject[INIT_FIELD_WHY_BYTES / 2], keys[INIT_FIELD_WHY_BYTES / 2];
+	char first_reject[INIT_FIELD_WHY_BYTES - 64], keys[INIT_FIELD_WHY_BYTES / 2];
 };
-
-char *
-init_field_pattern(const char *path)
-{
-	char *out = malloc(2 * strlen(path) + 1), *to = out;
-
-	for (const char *from = path; out != NULL && *from != '\0'; from++) {
-		if (strchr(PATTERN_BYTES, *from) != NULL)
-			*to++ = '\\';
-		*to++ = *from;
-	}
-	if (out != NULL)
-		*to = '\0';
-	return out;
-}
 
 static void
 add_text(struct look *l, const char *path, size_t bytes)
@@ -109,10 +94,11 @@ add_record(struct look *l, const struct chunk_record *r)
 		add_object(l, value, "", 1);
 		l->tokens += json_is_integer(json_array_get(json_object_get(value, "tokens"), 0));
 	} else if (l->rejects++ == 0) {
-		snprintf(l->first_reject, sizeof(l->first_reject), "%.100s",
+		snprintf(l->first_reject, sizeof(l->first_reject), "%.100s%s",
 		    r->reject != NULL ? r->reject
 		    : value == NULL   ? why.text
-				      : "it is no JSON object");
+				      : "it is no JSON object",
+		    r->reject != NULL ? "" : router_json_hint(router_json_kind(r->bytes, r->n)));
 	}
 	json_decref(value);
 }
@@ -169,7 +155,7 @@ choose(struct init_field *out, const struct look *l)
 enum fail_code
 init_field_find(struct init_field *out, const char *path, struct failure *f)
 {
-	char *pattern = init_field_pattern(path);
+	char *pattern = file_list_pattern(path);
 	const struct config_list patterns = {.n = 1, .text = &pattern};
 	struct input_options o = {.patterns = &patterns,
 	    .folder = ".",

@@ -19,7 +19,7 @@
 enum {
 	INIT_FIELD_RECORDS = 100, /* of a file, that are looked at */
 	INIT_FIELD_BYTES = 128,   /* a longer path is none */
-	INIT_FIELD_WHY_BYTES = 256,
+	INIT_FIELD_WHY_BYTES = 640,
 };
 
 struct init_field {
@@ -36,8 +36,5 @@ struct init_field {
  * them is in out->why. FAIL_MEMORY.
  */
 enum fail_code init_field_find(struct init_field *out, const char *path, struct failure *f);
-
-/* Writes path with a backslash before each byte that means something in a pattern. */
-char *init_field_pattern(const char *path); /* gives (free); NULL: no memory */
 
 #endif

@@ -9,6 +9,8 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
+#include "common/terminal/terminal.h"
+#include "producer/input/file_list.h"
 #include "producer/tokenizer/tokenizer.h"
 
 enum {
@@ -42,16 +44,7 @@ static void
 print_quoted(const char *text, FILE *to)
 {
 	fputc('"', to);
-	for (; *text != '\0'; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '"' || c == '\\')
-			fprintf(to, "\\%c", c);
-		else if (c < ' ' || c == 127)
-			fprintf(to, "\\x%02x", c);
-		else
-			fputc(c, to);
-	}
+	terminal_print(to, TEXT_JSON, text, strlen(text));
 	fputc('"', to);
 }
 
@@ -59,8 +52,7 @@ print_quoted(const char *text, FILE *to)
 static void
 print_plain(const char *text, FILE *to)
 {
-	for (; *text != '\0'; text++)
-		fputc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, to);
+	terminal_print(to, TEXT_LINE, text, strlen(text));
 }
 
 /* ---- patterns ---- */
@@ -133,7 +125,7 @@ print_pattern(const char *path, size_t n, const char *wild, const char *ending, 
     struct failure *f)
 {
 	char *plain = strndup(path, n);
-	char *escaped = plain == NULL ? NULL : init_field_pattern(plain);
+	char *escaped = plain == NULL ? NULL : file_list_pattern(plain);
 	struct text whole = {0};
 	char *text;
 

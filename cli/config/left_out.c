@@ -6,6 +6,7 @@
 
 #include "cli/config/init_files.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 
 static void
 warn_of(const struct config_domain *d)
@@ -22,7 +23,7 @@ warn_of(const struct config_domain *d)
 			    d->name, d->left_out_n - i);
 		else if (why != NULL)
 			log_warning("config: CONFIG-LEFT-OUT domain=%s path=%s is not read: %s",
-			    d->name, d->left_out.text[i], why);
+			    d->name, TEXT_VALUE(d->left_out.text[i]), why);
 		free(why);
 	}
 }

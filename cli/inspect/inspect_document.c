@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/base/scalar.h"
+#include "common/terminal/terminal.h"
 #include "consumer/domain/documents.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/plan/bound_config.h"
@@ -310,8 +311,7 @@ print_text(const struct answer *a)
 		for (size_t k = 0; k < n; k++) {
 			print_place(a, &a->drawn[i]);
 			printf("\t%" PRIu32 "\t%" PRIu32 "\t", s[k].start, s[k].tokens);
-			for (const char *c = s[k].source; *c != '\0'; c++)
-				putchar((unsigned char)*c < ' ' ? '?' : *c);
+			terminal_print(stdout, TEXT_LINE, s[k].source, strlen(s[k].source));
 			printf("\t%" PRIu64 "\t%" PRIu64 "\t", s[k].document, s[k].offset);
 			if (s[k].line.line == 0)
 				puts("-");

@@ -10,6 +10,7 @@
 #include "common/base/scalar.h"
 #include "common/base/utf8.h"
 #include "common/record/frame.h"
+#include "common/terminal/terminal.h"
 
 struct inspect_output {
 	struct inspect_output_options o;
@@ -138,12 +139,10 @@ span_end(const struct shown *s, size_t i)
 
 /* ---- text ---- */
 
-/* Names of files may hold anything; a line and its columns must not break. */
 static void
 put_name(FILE *to, struct text_view name)
 {
-	for (size_t i = 0; i < name.n; i++)
-		fputc((unsigned char)name.bytes[i] < ' ' ? '?' : name.bytes[i], to);
+	terminal_print(to, TEXT_LINE, name.bytes, name.n);
 }
 
 static void
@@ -158,8 +157,6 @@ put_line(FILE *to, const struct document_line *l)
 static enum fail_code
 put_content(struct inspect_output *o, uint32_t first, uint32_t end, struct failure *f)
 {
-	json_t *text;
-
 	if (o->o.ids)
 		fputc('\t', o->to);
 	for (uint32_t i = first; o->o.ids && i < end; i++)
@@ -168,12 +165,9 @@ put_content(struct inspect_output *o, uint32_t first, uint32_t end, struct failu
 		return FAIL_NONE;
 	if (make_text(o, first, end, f) != FAIL_NONE)
 		return f->code;
-	text = json_stringn((const char *)o->text.bytes, o->text.n);
-	if (text == NULL)
-		return fail_memory(f);
-	fputc('\t', o->to);
-	json_dumpf(text, o->to, JSON_ENCODE_ANY);
-	json_decref(text);
+	fputs("\t\"", o->to);
+	terminal_print(o->to, TEXT_JSON, (const char *)o->text.bytes, o->text.n);
+	fputc('"', o->to);
 	return FAIL_NONE;
 }
 

@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/config/round_shares.h"
 #include "cli/plan/plan_lengths.h"
 #include "cli/plan/plan_print.h"
 #include "consumer/plan/config_plan.h"
@@ -102,6 +103,8 @@ plan(struct config *c, const struct arguments *a, bool draws, struct failure *f)
 	struct config_plan p = {0};
 	enum fail_code code = find_lengths(&lengths, c, a, draws, f);
 
+	if (code == FAIL_NONE) /* by the weights in force, which these may be now */
+		round_shares_warn(c);
 	if (code == FAIL_NONE)
 		code = config_plan_open(&p, c, lengths.length, f);
 	if (code == FAIL_NONE && draws)

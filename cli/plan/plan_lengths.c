@@ -54,7 +54,7 @@ parse_item(struct plan_lengths *p, const struct config *c, const char *item, str
 	const char *equals = strchr(item, '=');
 	char name[NAME_MAX_BYTES + 1];
 	uint64_t total;
-	int i;
+	size_t i;
 
 	if (equals == NULL || equals - item > NAME_MAX_BYTES ||
 	    scalar_count(equals + 1, 0, PLAN_LENGTHS_ENDLESS, &total) != SCALAR_OK)
@@ -64,12 +64,11 @@ parse_item(struct plan_lengths *p, const struct config *c, const char *item, str
 		    item, PLAN_LENGTHS_ENDLESS);
 	memcpy(name, item, (size_t)(equals - item));
 	name[equals - item] = '\0';
-	i = config_domain_index(c, name);
-	if (i < 0)
-		return fail(f, FAIL_USAGE, "--sizes: the configuration has no domain %s", name);
+	if (config_find_domain(&i, c, name, f) != FAIL_NONE)
+		return fail_within(f, "--sizes");
 	if (p->length[i].sequences != NULL)
 		return fail(f, FAIL_USAGE, "--sizes: domain %s is named twice", name);
-	return set_total(p, c, (size_t)i, total, f);
+	return set_total(p, c, i, total, f);
 }
 
 enum fail_code

@@ -134,6 +134,7 @@ load_for_set(struct config **out, const struct read_steps_arguments *a, const st
 {
 	static const char *const others[] = {"mix", "rank", "world", "uneven", "run", "from-step",
 	    "from-time", "commit-every", "metrics", "metrics-token-file"};
+	size_t ignored;
 
 	if (a->domain == NULL || !names_valid(a->domain))
 		return fail(f, FAIL_USAGE, "--set: which domain? give --domain NAME");
@@ -144,9 +145,9 @@ load_for_set(struct config **out, const struct read_steps_arguments *a, const st
 			return fail(f, FAIL_USAGE, "--%s is for a mix, not for a --set", others[i]);
 	if (options_config(out, o, f) != FAIL_NONE)
 		return f->code;
-	if (config_domain_index(*out, a->domain) >= 0)
-		return FAIL_NONE;
-	return fail(f, FAIL_CONFIG, "--domain: %s has no domain %s", (*out)->path, a->domain);
+	if (config_find_domain(&ignored, *out, a->domain, f) != FAIL_NONE)
+		return fail_within(f, "--domain");
+	return FAIL_NONE;
 }
 
 /* --from-time as --from-step. */

@@ -11,6 +11,7 @@
 
 #include "common/base/json_text.h"
 #include "common/base/utf8.h"
+#include "common/terminal/terminal.h"
 
 enum { LITTLE_TOKENS = 4096 }; /* tokens brought into little-endian order at a time */
 
@@ -139,46 +140,11 @@ print_lane(
 	return print_counts(o, &s->sequence[first], n, f);
 }
 
-/* Length of the UTF-8 character at `text`, or 0 where there is none (RFC 3629, section 4). */
-static size_t
-utf8_length(const unsigned char *text)
-{
-	size_t n = text[0] < 0x80   ? 1
-		   : text[0] < 0xc2 ? 0
-		   : text[0] < 0xe0 ? 2
-		   : text[0] < 0xf0 ? 3
-		   : text[0] < 0xf5 ? 4
-				    : 0;
-
-	for (size_t i = 1; i < n; i++)
-		if ((text[i] & 0xc0) != 0x80)
-			return 0; /* also where the text ends */
-	if ((text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xed && text[1] > 0x9f) ||
-	    (text[0] == 0xf0 && text[1] < 0x90) || (text[0] == 0xf4 && text[1] > 0x8f))
-		return 0;
-	return n;
-}
-
-/* A file's name need not be UTF-8: what is not becomes U+FFFD. */
 static void
 print_text(FILE *to, const char *text)
 {
-	const unsigned char *at = (const unsigned char *)text;
-
 	fputc('"', to);
-	while (*at != '\0') {
-		size_t n = utf8_length(at);
-
-		if (*at == '"' || *at == '\\')
-			fprintf(to, "\\%c", *at);
-		else if (*at < 0x20)
-			fprintf(to, "\\u%04x", *at);
-		else if (n == 0)
-			fputs("\\ufffd", to);
-		else
-			fwrite(at, 1, n, to);
-		at += n == 0 ? 1 : n;
-	}
+	terminal_print(to, TEXT_JSON, text, strlen(text));
 	fputc('"', to);
 }
 

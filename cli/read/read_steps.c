@@ -13,8 +13,8 @@
 #include "common/base/log.h"
 
 enum {
-	SLICE_MS = 200, /* of a wait, between two looks at the clock and at signals */
-	WAITING_EVERY_MS = 10000,
+	SLICE_MS = 200,           /* of a wait, between two looks at the clock and at signals */
+	WAITING_FIRST_MS = 10000, /* before a wait is explained for the first time */
 	STOPPED_COMMIT_MS = 2000, /* for the last commit after a signal */
 	SET_SEQUENCES = 64,       /* of a held-out set are one step */
 	METRICS_GROWTH = 512,     /* of a text between two calls: digits, and a metric or two */
@@ -47,6 +47,13 @@ fail_riffle(struct failure *f, const struct riffle_error *e)
 	assert(e->code > 0);
 	assert((size_t)e->code < sizeof(codes) / sizeof(codes[0]));
 	return fail(f, codes[e->code], "%s", e->text);
+}
+
+/* Opening failed: the signal ends its waits, too. */
+static enum fail_code
+fail_opening(struct failure *f, const struct riffle_error *e, const struct stop *stop)
+{
+	return stop_asked(stop) ? fail(f, FAIL_STOPPED, "%s", e->text) : fail_riffle(f, e);
 }
 
 /* The properties of `c` as the library takes them. Gives the array (free); NULL: no memory. */
@@ -106,7 +113,8 @@ static enum fail_code
 commit(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
     struct failure *f)
 {
-	int64_t begun_ms = clock_ms(), warned_ms = begun_ms;
+	int64_t begun_ms = clock_ms();
+	struct log_reminder reminder = {0};
 	int64_t stopped_ms = stop_asked(stop) ? STOPPED_COMMIT_MS : 0;
 	struct riffle_error e;
 	int code;
@@ -120,11 +128,9 @@ commit(struct riffle *r, const struct read_steps_arguments *a, const struct stop
 			return fail(f, FAIL_STOPPED, "stopped by a signal");
 		if (a->timeout_s > 0 && now_ms - begun_ms >= (int64_t)a->timeout_s * 1000)
 			break;
-		if (now_ms - warned_ms >= WAITING_EVERY_MS) {
+		if (log_reminder_due(&reminder, now_ms, WAITING_FIRST_MS))
 			log_warning("read: READ-WAITING seconds=%" PRId64 ": %s",
 			    (now_ms - begun_ms) / 1000, e.text);
-			warned_ms = now_ms;
-		}
 	}
 	return code == RIFFLE_OK ? FAIL_NONE : fail_riffle(f, &e);
 }
@@ -203,13 +209,22 @@ read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct st
 {
 	enum fail_code code = read_all(r, a, stop, out, to, t, f);
 
-	if (code != FAIL_NONE && code != FAIL_STOPPED)
+	bool stopped = code == FAIL_STOPPED;
+
+	if (code != FAIL_NONE && !stopped)
 		return code;
 	if (a->commit_every > 0 && t->committed < t->steps && !t->cut) {
 		code = commit(r, a, stop, f);
-		if (code != FAIL_STOPPED)
+		if (code != FAIL_NONE && code != FAIL_STOPPED)
 			return code;
+		if (code == FAIL_NONE)
+			t->committed = t->steps;
 	}
+	if (stopped)
+		log_info("read: stopped before step=%" PRIu64 "%s", riffle_position(r),
+		    a->commit_every == 0       ? ""
+		    : t->committed == t->steps ? ": all steps before it are committed"
+					       : ": the last steps before it are not committed");
 	return FAIL_NONE;
 }
 
@@ -297,7 +312,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	code = read_output_open(&out, to, a->format, f);
 	opened = code == FAIL_NONE ? riffle_open(&r, &options, &e) : RIFFLE_OK;
 	if (opened != RIFFLE_OK)
-		code = fail_riffle(f, &e);
+		code = fail_opening(f, &e, stop);
 	if (opened == RIFFLE_ERROR_EXPIRED) {
 		struct failure why = *f;
 
@@ -405,7 +420,7 @@ read_steps_set(const struct read_steps_arguments *a, const struct config *c,
 		return fail_memory(f);
 	code = read_output_open(&out, to, a->format, f);
 	if (code == FAIL_NONE && riffle_validation_open(&v, &options, &e) != RIFFLE_OK)
-		code = fail_riffle(f, &e);
+		code = fail_opening(f, &e, stop);
 	if (code == FAIL_NONE)
 		code = read_set(v, a, stop, out, f);
 	riffle_validation_close(v);

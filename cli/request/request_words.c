@@ -20,13 +20,19 @@ add_weight(struct control *c, const char *word, struct failure *f)
 
 	if (equals == NULL || equals == word)
 		return fail(f, FAIL_USAGE, "\"%s\" is not DOMAIN=WEIGHT", word);
-	if (scalar_number(equals + 1, &w->weight) != SCALAR_OK)
+	if (scalar_number(equals + 1, &w->weight) != SCALAR_OK || w->weight < 0)
 		return fail(f, FAIL_USAGE, "%s: \"%s\" is not a weight: a number of at least 0",
 		    word, equals + 1);
 	w->domain = strndup(word, (size_t)(equals - word));
 	if (w->domain == NULL)
 		return fail_memory(f);
-	c->weights_n++;
+	c->weights_n++; /* control_clear() frees its name from here on */
+	if (!names_valid(w->domain))
+		return fail(f, FAIL_USAGE, "%s: \"%s\" is not a name of a domain", word, w->domain);
+	for (size_t i = 0; i + 1 < c->weights_n; i++)
+		if (strcmp(c->weight[i].domain, w->domain) == 0)
+			return fail(f, FAIL_USAGE, "domain %s has two weights, %g and %g: give one",
+			    w->domain, c->weight[i].weight, w->weight);
 	return FAIL_NONE;
 }
 
@@ -69,25 +75,17 @@ fail_unknown(
     const char *domain, const struct ledger *last, const struct config *c, struct failure *f)
 {
 	struct nearest near;
-	struct text all = {0};
-	char *names;
 
 	nearest_init(&near, domain);
-	for (size_t i = 0; last != NULL && i < last->domains_n; i++) {
-		nearest_offer(&near, last->domain[i].name);
-		text_add(&all, "%s%s", all.n == 0 ? "" : ", ", last->domain[i].name);
-	}
-	for (size_t i = 0; i < c->domains_n; i++) {
-		nearest_offer(&near, c->domains[i].name);
+	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
+		nearest_list(&near, last->domain[i].name);
+	for (size_t i = 0; i < c->domains_n; i++)
 		if (last == NULL)
-			text_add(&all, "%s%s", all.n == 0 ? "" : ", ", c->domains[i].name);
-	}
-	names = text_take(&all);
-	fail(f, FAIL_DATA, "the mix has no domain %s%s%s%s; it has %.400s", domain,
-	    near.best == NULL ? "" : " (did you mean ", near.best == NULL ? "" : near.best,
-	    near.best == NULL ? "" : "?)", names == NULL ? "" : names);
-	free(names);
-	return f->code;
+			nearest_list(&near, c->domains[i].name);
+		else
+			nearest_offer(&near, c->domains[i].name);
+	fail(f, FAIL_DATA, "the mix has no domain %s", domain);
+	return nearest_fail_more(&near, "it has", f);
 }
 
 enum fail_code

@@ -22,8 +22,8 @@
 #include "common/record/ledger.h"
 
 /*
- * Appends a weight for each word, "DOMAIN=WEIGHT". FAIL_USAGE names the word. Whether a
- * number may be a weight is for the mix to judge.
+ * Appends a weight for each word, "DOMAIN=WEIGHT". FAIL_USAGE names a word that is none, a number
+ * below 0, or a domain that has a weight already.
  */
 enum fail_code request_words_weights(
     struct control *c, char *const *word, size_t n, struct failure *f);

@@ -7,12 +7,7 @@
 #include <string.h>
 
 #include "cli/json_print.h"
-
-static const char *
-text(const char *t)
-{
-	return t == NULL ? "" : t;
-}
+#include "common/base/text.h"
 
 /* ---- for people ---- */
 
@@ -31,9 +26,10 @@ print_table(const struct request_list *l, FILE *to)
 		if (e->answer.accepted)
 			snprintf(step, sizeof(step), "%" PRId64, e->answer.step);
 		fprintf(to, "%-9s %12s  %-8s  %-30s  %s\n", request_state_names[e->state], step,
-		    ledger_change_names[e->asked.kind], text(e->asked.id), text(e->asked.who));
+		    ledger_change_names[e->asked.kind], TEXT_SHOWN(e->asked.id),
+		    TEXT_SHOWN(e->asked.who));
 		if (e->state == REQUEST_REFUSED)
-			fprintf(to, "%35s%s\n", "", text(e->answer.text));
+			fprintf(to, "%35s%s\n", "", TEXT_SHOWN(e->answer.text));
 	}
 	if (l->unreadable > 0)
 		fprintf(to, "%zu records of the topic are no requests\n", l->unreadable);
@@ -49,7 +45,7 @@ entry_json(const struct request_entry *e)
 
 	for (size_t i = 0; i < c->weights_n; i++)
 		json_object_set_new(
-		    weights, text(c->weight[i].domain), json_real(c->weight[i].weight));
+		    weights, TEXT_SHOWN(c->weight[i].domain), json_real(c->weight[i].weight));
 	return json_pack(
 	    "{s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:o}",
 	    "id", json_print_text(c->id), "kind", ledger_change_names[c->kind], "state",

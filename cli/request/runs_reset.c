@@ -10,6 +10,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/base/nearest.h"
 #include "consumer/admin/request.h"
 #include "consumer/admin/run_commit.h"
 
@@ -22,6 +23,18 @@ find_run(const struct status *st, const char *name)
 		if (strcmp(st->run[i].name, name) == 0)
 			return &st->run[i];
 	return NULL;
+}
+
+static enum fail_code
+fail_unknown_run(const struct status *st, const char *name, struct failure *f)
+{
+	struct nearest near;
+
+	nearest_init(&near, name);
+	for (size_t i = 0; i < st->runs_n; i++)
+		nearest_list(&near, st->run[i].name);
+	fail(f, FAIL_DATA, "mix %s has no run %s", st->config->mix.name, name);
+	return nearest_fail_more(&near, "it has", f);
 }
 
 enum fail_code
@@ -37,10 +50,13 @@ runs_reset_check(const struct runs_reset *r, const struct status *st, struct fai
 		    "mix %s has ended, and its ledger with it: start the trainers at a step of "
 		    "their own (riffle read --from-step %" PRIu64 ")",
 		    mix, r->to_step);
-	if (run == NULL || (!run->configured && run->known == 0))
+	if (run == NULL)
+		return fail_unknown_run(st, r->run, f);
+	if (!run->configured && run->known == 0)
 		return fail(f, FAIL_DATA,
-		    "mix %s has no run %s: neither mix.runs nor the ledger names it%s", mix, r->run,
-		    run == NULL ? "" : "; --forget deletes its commits");
+		    "mix %s has no run %s: neither mix.runs nor the ledger names it; --forget "
+		    "deletes its commits",
+		    mix, r->run);
 	if (r->to_step > (uint64_t)st->ledger.step_next)
 		return fail(f, FAIL_DATA,
 		    "step %" PRIu64 " is not published: mix %s is at step %" PRId64, r->to_step,
@@ -139,8 +155,7 @@ runs_forget(struct status_query *q, const struct config *c, const char *name, st
 		return f->code;
 	run = find_run(st, name);
 	if (run == NULL)
-		code = fail(f, FAIL_DATA, "mix %s has no run %s: `riffle runs` lists them",
-		    c->mix.name, name);
+		code = fail_unknown_run(st, name, f);
 	else if (run->configured || run->known > 0)
 		code = fail(f, FAIL_DATA,
 		    "%s names run %s, which would be taken for one that has lost its commits: "

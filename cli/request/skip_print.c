@@ -8,6 +8,7 @@
 
 #include "cli/json_print.h"
 #include "common/base/names.h"
+#include "common/base/text.h"
 #include "consumer/mixer/exclusions.h"
 
 enum { PLACE_BYTES = NAME_MAX_BYTES + 16, RANGE_BYTES = 48 };
@@ -27,7 +28,7 @@ print_range(const char *domain, uint32_t partition, int64_t first, int64_t end)
 {
 	char place[PLACE_BYTES], range[RANGE_BYTES];
 
-	snprintf(place, sizeof(place), "%s/%" PRIu32, domain, partition);
+	snprintf(place, sizeof(place), "%s/%" PRIu32, TEXT_SHOWN(domain), partition);
 	snprintf(range, sizeof(range), "%" PRId64 "..%" PRId64, first, end);
 	printf("%-20s %24s  ", place, range);
 }
@@ -108,7 +109,8 @@ print_table(const struct ledger *l, struct failure *f)
 			continue;
 		print_range(c->domain, (uint32_t)c->partition, c->first, c->end);
 		printf("%sstep %" PRId64 " (request %s by %s)\n",
-		    c->kind == LEDGER_UNDO ? "taken back from " : "", c->step, c->id, c->who);
+		    c->kind == LEDGER_UNDO ? "taken back from " : "", c->step, TEXT_SHOWN(c->id),
+		    TEXT_SHOWN(c->who));
 	}
 	if (pending && print_then(l, f) != FAIL_NONE)
 		return f->code;
@@ -119,9 +121,9 @@ print_table(const struct ledger *l, struct failure *f)
 		const struct ledger_quarantined *q = &l->quarantined[i];
 		char place[PLACE_BYTES];
 
-		snprintf(place, sizeof(place), "%s/%" PRIu32, name_of(l, q->domain), q->partition);
-		printf("%-20s %24" PRId64 "  %s\n", place, q->ordinal,
-		    q->reason == NULL ? "" : q->reason);
+		snprintf(place, sizeof(place), "%s/%" PRIu32, TEXT_SHOWN(name_of(l, q->domain)),
+		    q->partition);
+		printf("%-20s %24" PRId64 "  %s\n", place, q->ordinal, TEXT_SHOWN(q->reason));
 	}
 	return FAIL_NONE;
 }

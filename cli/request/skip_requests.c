@@ -28,21 +28,25 @@ prefix_of(enum ledger_change_kind kind)
 	return kind == LEDGER_SKIP ? "skip" : "undo";
 }
 
-/* A domain without /PARTITION must have one only. */
+/* A domain without /PARTITION must have one only; a partition must be one of the domain. */
 static enum fail_code
 choose_partition(struct control *c, const struct ledger *last, struct failure *f)
 {
+	const struct ledger_domain *d = NULL;
+
+	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
+		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, c->domain) == 0)
+			d = &last->domain[i];
+	if (d != NULL && d->partitions_n > 0 && c->partition >= (int64_t)d->partitions_n)
+		return fail(f, FAIL_DATA, "domain %s has no partition %" PRId32 " (0 to %zu)",
+		    c->domain, c->partition, d->partitions_n - 1);
 	if (c->partition >= 0)
 		return FAIL_NONE;
 	c->partition = 0;
-	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
-		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, c->domain) == 0 &&
-		    last->domain[i].partitions_n > 1)
-			return fail(f, FAIL_USAGE,
-			    "domain %s has %zu partitions, each with its own ordinals: say which, "
-			    "as "
-			    "%s/0",
-			    c->domain, last->domain[i].partitions_n, c->domain);
+	if (d != NULL && d->partitions_n > 1)
+		return fail(f, FAIL_USAGE,
+		    "domain %s has %zu partitions, each with its own ordinals: say which, as %s/0",
+		    c->domain, d->partitions_n, c->domain);
 	return FAIL_NONE;
 }
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/json_print.h"
+#include "common/base/text.h"
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/ledger_plan.h"
 
@@ -27,12 +28,6 @@ batch_of(const struct shown *w, uint32_t given)
 	return given > 0 ? given : w->global_batch;
 }
 
-static const char *
-text(const char *t)
-{
-	return t == NULL ? "" : t;
-}
-
 /* ---- for people ---- */
 
 static void
@@ -41,11 +36,11 @@ print_domains(const struct ledger *l)
 	int width = 6;
 
 	for (size_t i = 0; i < l->domains_n; i++)
-		if ((int)strlen(text(l->domain[i].name)) > width)
-			width = (int)strlen(l->domain[i].name);
+		if ((int)strlen(TEXT_SHOWN(l->domain[i].name)) > width)
+			width = (int)strlen(TEXT_SHOWN(l->domain[i].name));
 	printf("\n%-*s %12s %12s  %s\n", width, "DOMAIN", "WEIGHT", "SHARE", "STATE");
 	for (size_t i = 0; i < l->domains_n; i++)
-		printf("%-*s %12.6g %11.6f%%  %s%s\n", width, text(l->domain[i].name),
+		printf("%-*s %12.6g %11.6f%%  %s%s\n", width, TEXT_SHOWN(l->domain[i].name),
 		    l->domain[i].raw_weight, 100 * weight_history_share(l, i),
 		    ledger_domain_state_names[l->domain[i].state],
 		    l->domain[i].joined ? ", by request" : "");
@@ -56,19 +51,19 @@ static void
 print_change(const struct ledger_change *c)
 {
 	printf("  step %" PRId64 "  %s", c->step, ledger_change_names[c->kind]);
-	if (text(c->domain)[0] != '\0')
-		printf(" %s", c->domain);
+	if (TEXT_SHOWN(c->domain)[0] != '\0')
+		printf(" %s", TEXT_SHOWN(c->domain));
 	if (c->kind == LEDGER_SKIP || c->kind == LEDGER_UNDO)
 		printf("/%" PRId32 " %" PRId64 "..%" PRId64, c->partition, c->first, c->end);
 	for (size_t i = 0; i < c->weights_n; i++)
-		printf(" %s=%g", text(c->weight[i].domain), c->weight[i].weight);
+		printf(" %s=%g", TEXT_SHOWN(c->weight[i].domain), c->weight[i].weight);
 	if (c->temperature != 0)
 		printf(" temperature %g", c->temperature);
 	if (c->lr_scale != 0)
 		printf(" lr_scale %g", c->lr_scale);
 	if (c->global_batch != 0)
 		printf(" global_batch %" PRIu32, c->global_batch);
-	printf("  (request %s by %s)\n", text(c->id), text(c->who));
+	printf("  (request %s by %s)\n", TEXT_SHOWN(c->id), TEXT_SHOWN(c->who));
 }
 
 static void
@@ -102,9 +97,9 @@ print_history(const struct shown *w)
 
 		printf("%7" PRId64 " %12" PRId64 "  %s%s%s ", v->version, v->step,
 		    ledger_reason_names[v->reason], v->reason_id[0] == '\0' ? "" : " ",
-		    v->reason_id);
+		    TEXT_SHOWN(v->reason_id));
 		for (size_t k = 0; k < v->domains_n && k < 8; k++)
-			printf(" %s=%g", v->domain[k].name, v->domain[k].weight);
+			printf(" %s=%g", TEXT_SHOWN(v->domain[k].name), v->domain[k].weight);
 		if (v->domains_n > 8)
 			printf(" and %zu more", v->domains_n - 8);
 		if (v->temperature != 1)
@@ -125,10 +120,10 @@ print_table(const struct shown *w)
 	printf("mix      %s, next step %" PRId64 "\n", w->mix, l->step_next);
 	printf("version  %" PRId64 " since step %" PRId64 ", by %s%s%s\n", l->version,
 	    l->version_step, ledger_reason_names[l->reason],
-	    text(l->reason_id)[0] == '\0' ? "" : " ", text(l->reason_id));
+	    TEXT_SHOWN(l->reason_id)[0] == '\0' ? "" : " ", TEXT_SHOWN(l->reason_id));
 	printf("phase    %s, lr_scale %g, temperature %g, global_batch %" PRIu32 "\n",
-	    text(l->phase)[0] == '\0' ? "none" : l->phase, l->lr_scale, l->temperature,
-	    batch_of(w, l->global_batch));
+	    TEXT_SHOWN(l->phase)[0] == '\0' ? "none" : TEXT_SHOWN(l->phase), l->lr_scale,
+	    l->temperature, batch_of(w, l->global_batch));
 	print_domains(l);
 	print_pending(w);
 	print_history(w);
@@ -158,7 +153,7 @@ change_json(const struct ledger_change *c)
 
 	for (size_t i = 0; i < c->weights_n; i++)
 		json_object_set_new(
-		    weights, text(c->weight[i].domain), json_real(c->weight[i].weight));
+		    weights, TEXT_SHOWN(c->weight[i].domain), json_real(c->weight[i].weight));
 	o = json_pack("{s:o, s:s, s:I, s:o, s:o}", "id", json_print_text(c->id), "kind",
 	    ledger_change_names[c->kind], "step", (json_int_t)c->step, "weights", weights, "who",
 	    json_print_text(c->who));
@@ -168,7 +163,7 @@ change_json(const struct ledger_change *c)
 		json_object_set_new(o, "lr_scale", json_real(c->lr_scale));
 	if (c->global_batch != 0)
 		json_object_set_new(o, "global_batch", json_integer(c->global_batch));
-	if (text(c->domain)[0] != '\0')
+	if (TEXT_SHOWN(c->domain)[0] != '\0')
 		json_object_set_new(o, "domain", json_print_text(c->domain));
 	if (c->kind == LEDGER_SKIP || c->kind == LEDGER_UNDO) {
 		json_object_set_new(o, "partition", json_integer(c->partition));

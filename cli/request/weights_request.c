@@ -51,6 +51,44 @@ check_names(
 	return r->kind == LEDGER_LEAVE ? request_words_known(r->domain, last, c, f) : FAIL_NONE;
 }
 
+/* Whether the request gives the domain no weight: it takes it out, or names it with 0. */
+static bool
+takes_out(const struct control *r, const char *domain)
+{
+	if (r->kind == LEDGER_LEAVE && strcmp(r->domain, domain) == 0)
+		return true;
+	for (size_t i = 0; i < r->weights_n; i++)
+		if (strcmp(r->weight[i].domain, domain) == 0)
+			return r->weight[i].weight == 0;
+	return false;
+}
+
+/*
+ * A request that gives every domain the weight 0 is refused whatever its step: phases before that
+ * step do not matter. Only a domain that is about to join could keep a weight, so accepted requests
+ * that still wait are left to the mixer.
+ */
+static enum fail_code
+check_some_weight(
+    const struct control *r, const struct ledger *last, const struct config *c, struct failure *f)
+{
+	size_t n = last == NULL ? c->domains_n : last->domains_n;
+
+	if (r->weights_n == 0 && r->kind == LEDGER_WEIGHTS)
+		return FAIL_NONE;
+	if (n == 0 || (last != NULL && last->pending_n > 0))
+		return FAIL_NONE;
+	for (size_t i = 0; i < r->weights_n; i++)
+		if (r->weight[i].weight > 0)
+			return FAIL_NONE;
+	for (size_t i = 0; i < n; i++)
+		if (last == NULL ? !takes_out(r, c->domains[i].name)
+				 : last->domain[i].state == LEDGER_ACTIVE &&
+				       !takes_out(r, last->domain[i].name))
+			return FAIL_NONE;
+	return fail(f, FAIL_DATA, "no domain would have a weight: at least one must be positive");
+}
+
 enum fail_code
 weights_request(struct control *out, const struct weights_request_change *change,
     const struct ledger *last, const struct config *c, struct failure *f)
@@ -81,7 +119,7 @@ weights_request(struct control *out, const struct weights_request_change *change
 	}
 	if ((change->leave != NULL || change->join != NULL) && out->domain == NULL)
 		return fail_memory(f);
-	if (check_names(out, last, c, f) != FAIL_NONE)
+	if (check_names(out, last, c, f) != FAIL_NONE || find_joining(out, last, c, f) != FAIL_NONE)
 		return f->code;
-	return find_joining(out, last, c, f);
+	return check_some_weight(out, last, c, f);
 }

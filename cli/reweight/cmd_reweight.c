@@ -141,8 +141,10 @@ check_arguments(const struct reweight_job_arguments *a, const struct options *o,
 		return fail(f, FAIL_USAGE, "give --offline or --live, not both");
 	if (!(a->eta > 0))
 		return fail(f, FAIL_USAGE, "--eta: must be more than 0");
-	if (!(a->smoothing >= 0 && a->smoothing <= 1))
-		return fail(f, FAIL_USAGE, "--smoothing: must be between 0 and 1");
+	if (!(a->smoothing >= 0 && a->smoothing < 1))
+		return fail(f, FAIL_USAGE,
+		    "--smoothing: must be at least 0 and below 1, which would give all domains the "
+		    "same weight whatever their losses");
 	if (!(a->memory >= 0 && a->memory < 1))
 		return fail(f, FAIL_USAGE, "--memory: must be at least 0 and below 1");
 	if (!names_run_valid(a->run))
@@ -164,7 +166,8 @@ static enum fail_code
 wait_started(const struct reweight_job_arguments *a, struct ledger_log *log, struct ledger *last,
     const struct stop *stop, struct failure *f)
 {
-	bool any, said = false;
+	struct log_reminder reminder = {0};
+	bool any;
 
 	for (;;) {
 		if (ledger_log_last(log, last, &any, f) != FAIL_NONE)
@@ -174,10 +177,9 @@ wait_started(const struct reweight_job_arguments *a, struct ledger_log *log, str
 		if (!a->live)
 			return fail(
 			    f, FAIL_DATA, "mix %s has not started: its ledger is empty", a->mix);
-		if (!said)
+		if (log_reminder_due(&reminder, clock_ms(), 0))
 			log_info(
-			    "reweight: mix=%s has not started; waits for `riffle mix`", a->mix);
-		said = true;
+			    "reweight: mix=%s has not started: `riffle mix` starts it", a->mix);
 		for (int ms = 0; ms < START_LOOK_MS && !stop_asked(stop); ms += START_SLICE_MS)
 			clock_pause_ms(START_SLICE_MS);
 		if (stop_asked(stop))

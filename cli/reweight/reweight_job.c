@@ -11,6 +11,7 @@
 #include <sys/random.h>
 
 #include "common/base/json_memory.h"
+#include "common/base/nearest.h"
 #include "common/base/scalar.h"
 #include "consumer/reweight/weight_bounds.h"
 
@@ -108,6 +109,7 @@ take_bound(const struct reweight_job *job, double *bound, char *item, const char
 	char *equals = strchr(item, '=');
 	const char *number = equals == NULL ? item : equals + 1;
 	bool known = equals == NULL;
+	struct nearest near;
 	double value;
 
 	if (equals != NULL)
@@ -119,8 +121,11 @@ take_bound(const struct reweight_job *job, double *bound, char *item, const char
 			known = true, bound[i] = value;
 	if (known)
 		return FAIL_NONE;
-	return fail(
-	    f, FAIL_USAGE, "--%s: mix %s draws from no domain %s", option, job->a->mix, item);
+	nearest_init(&near, item);
+	for (size_t i = 0; i < job->domains_n; i++)
+		nearest_list(&near, job->domain[i]);
+	fail(f, FAIL_USAGE, "--%s: mix %s draws from no domain %s", option, job->a->mix, item);
+	return nearest_fail_more(&near, "it has", f);
 }
 
 /*

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/text.h"
 #include "common/terminal/terminal.h"
 
 /*
@@ -26,13 +27,6 @@ scaled(double value, char out[static 32])
 	return out;
 }
 
-/* A text of a ledger record, which may be missing in it. */
-static const char *
-text(const char *t)
-{
-	return t == NULL ? "" : t;
-}
-
 static void
 print_weights(const struct status *st, FILE *to)
 {
@@ -40,10 +34,10 @@ print_weights(const struct status *st, FILE *to)
 
 	fprintf(to, "weights  version %" PRId64 " since step %" PRId64 ", by %s", l->version,
 	    l->version_step, ledger_reason_names[l->reason]);
-	if (text(l->reason_id)[0] != '\0')
-		fprintf(to, " %s", l->reason_id);
-	if (text(l->phase)[0] != '\0')
-		fprintf(to, "; phase %s", l->phase);
+	if (TEXT_SHOWN(l->reason_id)[0] != '\0')
+		fprintf(to, " %s", TEXT_SHOWN(l->reason_id));
+	if (TEXT_SHOWN(l->phase)[0] != '\0')
+		fprintf(to, "; phase %s", TEXT_SHOWN(l->phase));
 	if (l->lr_scale != 1)
 		fprintf(to, "; lr_scale %g", l->lr_scale);
 	if (st->next_phase_step >= 0)
@@ -65,7 +59,7 @@ print_pending(const struct status *st, FILE *to)
 	if (l->pending_n == 0)
 		return;
 	fprintf(to, "to come  %s at step %" PRId64 ", by request %s", kind[l->pending[0].kind],
-	    l->pending[0].step, text(l->pending[0].id));
+	    l->pending[0].step, TEXT_SHOWN(l->pending[0].id));
 	if (l->pending_n > 1)
 		fprintf(to, "; and %zu more (riffle weights)", l->pending_n - 1);
 	fprintf(to, "\n");
@@ -119,7 +113,7 @@ print_mixers(const struct status *st, FILE *to)
 		    i == 0  ? ""
 		    : first ? "; "
 			    : ", ",
-		    first ? before[standby] : "", st->mixer[i].host);
+		    first ? before[standby] : "", TEXT_SHOWN(st->mixer[i].host));
 	}
 	fprintf(to, "%s\n",
 	    several ? " (one works at most: those that died, or were refused after one died, are "
@@ -138,7 +132,7 @@ print_feedback(const struct status *st, FILE *to)
 			fprintf(to,
 			    "losses   run %s%s, mean of %" PRIu64 " steps, %" PRId64 " to %" PRId64
 			    ", in nats a token: %.4f over all domains\n",
-			    b->run, b->configured ? "" : " (not in mix.runs)", b->steps,
+			    TEXT_SHOWN(b->run), b->configured ? "" : " (not in mix.runs)", b->steps,
 			    b->step_first, b->step_last, b->all.loss);
 	}
 }
@@ -294,7 +288,7 @@ print_problems(const struct status *st, FILE *to)
 		fprintf(to, "\n");
 	for (size_t i = 0; i < st->problems_n; i++)
 		fprintf(to, "%s! %s%s %s\n", colours ? TERMINAL_YELLOW : "", st->problem[i].code,
-		    colours ? TERMINAL_PLAIN : "", st->problem[i].text);
+		    colours ? TERMINAL_PLAIN : "", TEXT_SHOWN(st->problem[i].text));
 	if (st->problems_more > 0)
 		fprintf(to, "! and %zu more\n", st->problems_more);
 }
@@ -336,6 +330,7 @@ status_print_runs_table(const struct status *st, FILE *to)
 			snprintf(seen, sizeof(seen), "%s ago", clock_span(span, r->seen_ms));
 		fprintf(to, "%-*s %12s %12" PRIu64 " %12" PRIu64 " %12s  %-12s  %s\n", width,
 		    r->name, step, r->known, r->lag_steps, lead, seen,
-		    r->bad[0] != '\0' ? r->bad : status_run_state_name(status_run_state(r)));
+		    r->bad[0] != '\0' ? TEXT_SHOWN(r->bad)
+				      : status_run_state_name(status_run_state(r)));
 	}
 }

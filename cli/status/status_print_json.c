@@ -403,6 +403,10 @@ status_print_json(const struct status *st, FILE *to, bool compact, struct failur
 	put_domains(&w, st);
 	put_topics(&w, st);
 	json_writer_integer(&w, "rejects", st->rejects);
+	if (st->arrivals_foreign < 0)
+		json_writer_null(&w, "arrivals_foreign");
+	else
+		json_writer_integer(&w, "arrivals_foreign", st->arrivals_foreign);
 	put_problems(&w, st);
 	put_count(&w, "problems_more", st->problems_more);
 	json_writer_text(&w, "headline", st->headline);

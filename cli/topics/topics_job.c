@@ -107,11 +107,10 @@ topics_job_choose(struct topics_job *j, const struct topics_choice *choice, stru
 	if (choice->mix && config_need_mix(j->config, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < choice->domains_n; i++) {
-		int k = config_domain_index(j->config, choice->domain[i]);
+		size_t k;
 
-		if (k < 0)
-			return fail(f, FAIL_USAGE, "the configuration %s has no domain %s",
-			    j->config->path, choice->domain[i]);
+		if (config_find_domain(&k, j->config, choice->domain[i], f) != FAIL_NONE)
+			return f->code;
 		j->domain[k] = true;
 	}
 	for (size_t i = 0; i < j->config->domains_n; i++)

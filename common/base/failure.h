@@ -16,7 +16,7 @@
  *     fault          points at which a test makes the process die
  *     scalar         texts that people write for numbers
  *     nearest        which known name a mistyped one most likely means
- *     text           a text put together by formats; how a text ends
+ *     text           a text put together by formats; how one from outside is shown
  *     buffer         bytes that grow at their end
  *     utf8           is it UTF-8, and what it is read as where it is not
  *     json_text      walks along a JSON text, strictly
@@ -24,7 +24,8 @@
  *     json_memory    jansson where memory is refused
  *
  * Whoever detects a failure calls fail() with what was attempted, on what, and why. Each level
- * above may put context in front with fail_within(). Only cli/main.c prints the sentence.
+ * above may put context in front with fail_within(). Only cli/main.c prints the sentence, and
+ * escapes what names and records put into it (text.h); libriffle does so when it hands it out.
  * Sentences start in lower case, have no final stop and name the file, topic or key.
  *
  *     fail(f, FAIL_BROKER, "%s", why)         "no such host"

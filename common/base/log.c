@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/base/text.h"
 #include "common/base/utf8.h"
 
 static const char *const level_name[] = {
@@ -153,14 +154,21 @@ key_bytes(const char *text)
 
 /*
  * The text may hold quotes, too: the closing one is the first behind which the line ends or the
- * next pair begins, else the first that white space follows. NULL: none closes it.
+ * next pair begins, else the first that white space follows. A quote after a backslash is part of
+ * the value. NULL: none closes it.
  */
 static const char *
 closing_quote(const char *text)
 {
 	const char *first = NULL;
 
-	for (const char *q = strchr(text, '"'); q != NULL; q = strchr(q + 1, '"')) {
+	for (const char *q = text; (q = strpbrk(q, "\\\"")) != NULL; q++) {
+		if (*q == '\\' && q[1] != '\0') {
+			q++;
+			continue;
+		}
+		if (*q != '"')
+			continue;
 		if (q[1] == '\0' || (is_gap(q[1]) && key_bytes(q + 2) > 0))
 			return q;
 		if (first == NULL && is_gap(q[1]))
@@ -169,13 +177,14 @@ closing_quote(const char *text)
 	return first;
 }
 
-/* The value at `text`; returns where it ends. */
+/* The value at `text`, and whether quotes enclose it; returns where it ends. */
 static const char *
-take_value(const char *text, struct part *value)
+take_value(const char *text, struct part *value, bool *quoted)
 {
 	const char *quote = *text == '"' ? closing_quote(text + 1) : NULL;
 	size_t n = 0;
 
+	*quoted = quote != NULL;
 	if (quote != NULL) {
 		*value = (struct part){text + 1, (size_t)(quote - text) - 1};
 		return quote + 1;
@@ -224,24 +233,70 @@ put_text(struct json_line *j, const char *text)
 	put_raw(j, text, strlen(text));
 }
 
+/* What stands in a string. */
+static void
+put_shown(struct json_line *j, const char *text, size_t n)
+{
+	size_t shown = text_show(j->out + j->used, LOG_JSON_MAX - j->used, TEXT_JSON, text, n);
+
+	assert(shown == n);
+	(void)shown;
+	j->used += strlen(j->out + j->used);
+}
+
 /* `p` is UTF-8. */
 static void
 put_string(struct json_line *j, const struct part *p)
 {
 	put_text(j, "\"");
-	for (size_t i = 0; i < p->n; i++) {
-		unsigned char c = (unsigned char)p->at[i];
-		char escaped[8];
+	put_shown(j, p->at, p->n);
+	put_text(j, "\"");
+}
 
-		if (c == '"' || c == '\\')
-			snprintf(escaped, sizeof(escaped), "\\%c", c);
-		else if (c == '\n')
-			snprintf(escaped, sizeof(escaped), "\\n");
-		else if (c < 0x20 || c == 0x7f)
-			snprintf(escaped, sizeof(escaped), "\\u%04x", c);
-		else
-			snprintf(escaped, sizeof(escaped), "%c", c);
-		put_text(j, escaped);
+/* Hex digits of the escape at `text`, which is as TEXT_QUOTED has it; -1: it is no such escape. */
+static int
+escape_digits(const char *text)
+{
+	int digits = text[1] == 'x' ? 2 : text[1] == 'u' ? 4 : 0;
+
+	assert(text[0] == '\\');
+	if (digits == 0)
+		return text[1] != '\0' && strchr("ntr\"\\", text[1]) != NULL ? 0 : -1;
+	for (int i = 0; i < digits; i++)
+		if (text[2 + i] == '\0' || strchr("0123456789abcdef", text[2 + i]) == NULL)
+			return -1;
+	return digits;
+}
+
+/*
+ * A value that was between quotes. The escapes that TEXT_QUOTED makes are those of JSON, except
+ * \xNN: below 80 that is \u00NN, and from 80 on a byte that is not UTF-8.
+ */
+static void
+put_quoted(struct json_line *j, const struct part *p)
+{
+	put_text(j, "\"");
+	for (const char *at = p->at, *end = p->at + p->n; at < end;) {
+		int digits = *at == '\\' ? escape_digits(at) : -1;
+
+		if (digits < 0) {
+			size_t n = 1;
+
+			while (at + n < end && at[n] != '\\')
+				n++;
+			put_shown(j, at, n);
+			at += n;
+			continue;
+		}
+		if (digits != 2)
+			put_raw(j, at, 2 + (size_t)digits);
+		else if (at[2] >= '8')
+			put_text(j, "\xEF\xBF\xBD");
+		else {
+			put_text(j, "\\u00");
+			put_raw(j, at + 2, 2);
+		}
+		at += 2 + digits;
 	}
 	put_text(j, "\"");
 }
@@ -270,16 +325,19 @@ put_fields(struct json_line *j, const char *text)
 {
 	struct part key[LOG_FIELDS_MAX], value;
 	size_t n = 0;
+	bool quoted;
 
 	for (const char *at = text; *at != '\0' && n < LOG_FIELDS_MAX;) {
 		key[n] = (struct part){at, key_bytes(at)};
 		if (key[n].n > 0) {
-			at = take_value(at + key[n].n + 1, &value);
+			at = take_value(at + key[n].n + 1, &value, &quoted);
 			if (!seen(key, n, &key[n])) {
 				put_text(j, n == 0 ? ",\"fields\":{" : ",");
 				put_string(j, &key[n++]);
 				put_text(j, ":");
-				if (is_number(&value))
+				if (quoted)
+					put_quoted(j, &value);
+				else if (is_number(&value))
 					put_raw(j, value.at, value.n);
 				else
 					put_string(j, &value);
@@ -357,12 +415,9 @@ put_json(enum log_level level, const char *text)
 	pthread_mutex_unlock(&json_lock);
 }
 
-/*
- * One fwrite a line, so that lines of several threads do not mix. Control characters in `text`
- * become ?, because a file's name may have some: it must neither begin a line nor set a terminal.
- */
+/* One fwrite a line, so that lines of several threads do not mix. */
 static void
-put_logfmt(enum log_level level, char *text)
+put_logfmt(enum log_level level, const char *text)
 {
 	const char *colour = colours ? level_colour[level] : "";
 	char line[LOG_LINE_MAX + 80], when[32];
@@ -370,9 +425,6 @@ put_logfmt(enum log_level level, char *text)
 	struct tm utc;
 	int used;
 
-	for (char *c = text; *c != '\0'; c++)
-		if ((unsigned char)*c < ' ' || *c == 0x7f)
-			*c = '?';
 	gmtime_r(&now, &utc);
 	strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &utc);
 	used = snprintf(line, sizeof(line), "%s%s %s%s%s %s\n", bar ? "\r\033[K" : "", when, colour,
@@ -398,20 +450,22 @@ put_tail(char text[static LOG_LINE_MAX])
 static void
 put(enum log_level level, const char *format, va_list ap)
 {
-	char text[LOG_LINE_MAX];
+	char text[LOG_LINE_MAX], line[LOG_LINE_MAX];
 	int saved = errno;
 
 	if (level > level_max)
 		return;
 	vsnprintf(text, sizeof(text), format, ap);
+	text_show(line, sizeof(line), TEXT_LINE, text, strlen(text));
 	put_tail(text);
+	put_tail(line);
 	pthread_rwlock_rdlock(&sink_lock);
 	if (sink_now != NULL)
-		sink_now(sink_opaque, level, text);
+		sink_now(sink_opaque, level, line);
 	else if (form_now == LOG_JSON)
 		put_json(level, text);
 	else
-		put_logfmt(level, text);
+		put_logfmt(level, line);
 	pthread_rwlock_unlock(&sink_lock);
 	errno = saved;
 }
@@ -433,16 +487,20 @@ LOG_FUNCTION(log_debug, LOG_DEBUG)
 void
 log_plain(enum log_level level, const char *format, ...)
 {
+	struct text whole = {0};
 	char text[LOG_LINE_MAX];
 	va_list ap;
 
 	va_start(ap, format);
+	text_vadd(&whole, format, ap);
+	va_end(ap);
 	if (form_now == LOG_JSON) {
-		vsnprintf(text, sizeof(text), format, ap);
-		put_json(level, text);
+		put_json(level, whole.n == 0 ? "" : whole.bytes);
 	} else {
-		vfprintf(stderr, format, ap);
+		for (size_t at = 0; at < whole.n; fputs(text, stderr))
+			at += text_show(
+			    text, sizeof(text), TEXT_LINES, whole.bytes + at, whole.n - at);
 		fputc('\n', stderr);
 	}
-	va_end(ap);
+	text_clear(&whole);
 }

@@ -4,6 +4,10 @@
  *
  * The module comes first, then key=value pairs. Warnings start with a stable id after the module
  * ("mixer: MIX-LEAD waiting for run trainers"). errno is preserved. Any thread may log.
+ *
+ * A caller may put any text from outside into a line: it is escaped here (text.h), so that it
+ * neither begins a line nor commands a terminal. A value that may have spaces or quotes in it, such
+ * as the name of a file, is given as TEXT_VALUE(text), so that log_json() finds its end.
  */
 #ifndef COMMON_BASE_LOG_H
 #define COMMON_BASE_LOG_H
@@ -18,7 +22,7 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 void log_set_level(enum log_level level);
 
 /*
- * Lines go to sink(opaque, level, line), without time, level and end of line, instead of to stderr
+ * Lines go to sink(opaque, level, line), escaped, without time, level and end of line, instead of to stderr
  * (NULL: to stderr again). Called by any thread, several at once; it must not log. After the return
  * no call of the sink before is under way.
  */
@@ -52,8 +56,8 @@ void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * A line for whoever runs the command, which no level drops: the text alone, and in JSON a line of
- * `level`.
+ * A line for whoever runs the command, which no level drops: the text alone, which may have several
+ * lines, and in JSON a line of `level`.
  */
 void log_plain(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -79,10 +83,36 @@ enum {
  * module: the word in front of ": ", else "riffle". id: what follows it, where it is capitals with
  * a hyphen; else there is none. fields: each key=value, the first of a key; none where there are
  * none. A value ends at white space, without the punctuation before that, or at its closing quote.
- * It is a number where it is decimal of at most LOG_DIGITS_MAX digits, else a string. What is no
- * UTF-8 becomes U+FFFD.
+ * It is a number where it is decimal of at most LOG_DIGITS_MAX digits and no quotes enclose it, else
+ * a string. The escapes of TEXT_QUOTED between quotes are decoded, so that a name is exact. What is
+ * no UTF-8 becomes U+FFFD.
  */
 size_t log_json(
     char out[static LOG_JSON_MAX], int64_t unix_ms, enum log_level level, const char *text);
+
+/*
+ * A wait that another process must end says what is missing and what to type: first after a time
+ * that the caller chooses, then once a minute for as long as it lasts. Someone who looks at a
+ * silent program then finds the reason on its last screen. A zeroed reminder is that of a wait that
+ * has not begun.
+ */
+enum { LOG_REMINDER_MS = 60000 };
+
+struct log_reminder {
+	bool began;
+	int64_t next_ms; /* when the next line is due */
+};
+
+/* Whether a line is due. The first call begins the wait; its first line is due first_ms later. */
+static inline bool
+log_reminder_due(struct log_reminder *r, int64_t now_ms, int64_t first_ms)
+{
+	if (!r->began)
+		*r = (struct log_reminder){true, now_ms + first_ms};
+	if (now_ms < r->next_ms)
+		return false;
+	r->next_ms = now_ms + LOG_REMINDER_MS;
+	return true;
+}
 
 #endif

@@ -1,6 +1,7 @@
 #include "common/base/nearest.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { NEAREST_BEGINNING_MIN = 3 };
@@ -60,4 +61,25 @@ nearest_offer(struct nearest *n, const char *known)
 	n->best = known;
 	n->distance = d;
 	n->exact = exact;
+}
+
+void
+nearest_list(struct nearest *n, const char *known)
+{
+	size_t used = smaller(n->names_n, sizeof(n->names) - 1);
+
+	nearest_offer(n, known);
+	n->names_n += (size_t)snprintf(
+	    n->names + used, sizeof(n->names) - used, "%s%s", n->names_n == 0 ? "" : ", ", known);
+}
+
+enum fail_code
+nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *f)
+{
+	if (n->best != NULL)
+		fail_more(f, " (did you mean %s?)", n->best);
+	if (n->names_n > 0)
+		fail_more(
+		    f, "; %s %s%s", who_has, n->names, n->names_n < sizeof(n->names) ? "" : "...");
+	return f->code;
 }

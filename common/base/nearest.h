@@ -10,7 +10,12 @@
 
 #include <stddef.h>
 
-enum { NEAREST_BYTES_MAX = 64 }; /* longer names are never near */
+#include "common/base/failure.h"
+
+enum {
+	NEAREST_BYTES_MAX = 64, /* longer names are never near */
+	NEAREST_NAMES_BYTES = 400,
+};
 
 /* A search under way; names are offered one by one, so that they can come from any table. */
 struct nearest {
@@ -18,9 +23,18 @@ struct nearest {
 	const char *best; /* borrowed; NULL: none is near */
 	size_t distance;  /* of best, 1 where it begins with the word, */
 	size_t exact;     /* and what it would be otherwise */
+	size_t names_n;   /* bytes of `names`, or more if it has no room for all of them */
+	char names[NEAREST_NAMES_BYTES]; /* those of nearest_list(): "code, web" */
 };
 
 void nearest_init(struct nearest *n, const char *word);
 void nearest_offer(struct nearest *n, const char *known); /* the first of equals stays */
+void nearest_list(struct nearest *n, const char *known);  /* also lists it, see below */
+
+/*
+ * Ends a sentence about the unknown word with what is known, " (did you mean web?); it has code,
+ * web", where `who_has` is "it has". Returns the code that `f` holds.
+ */
+enum fail_code nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *f);
 
 #endif

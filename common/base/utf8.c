@@ -258,6 +258,23 @@ utf8_valid_bytes(const char *text, size_t n)
 }
 
 size_t
+utf8_next(const char *text, size_t n, uint32_t *point)
+{
+	static const uint8_t lead_bits[] = {0, 0x7F, 0x1F, 0x0F, 0x07};
+	const uint8_t *p = (const uint8_t *)text;
+	size_t bytes;
+
+	assert(n > 0);
+	*point = UTF8_NONE;
+	if (!look(p, n, &bytes))
+		return bytes;
+	*point = p[0] & lead_bits[bytes];
+	for (size_t i = 1; i < bytes; i++)
+		*point = *point << 6 | (p[i] & 0x3Fu);
+	return bytes;
+}
+
+size_t
 utf8_replace(char *out, const char *text, size_t n)
 {
 	size_t written = 0, at = 0;

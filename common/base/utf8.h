@@ -26,6 +26,13 @@ utf8_valid(const char *text, size_t n)
 }
 
 /*
+ * The character that text[n], n > 0, begins with: its bytes, and its code point in *point. If it
+ * begins with none: the bytes that utf8_replace() makes one U+FFFD of, and UTF8_NONE.
+ */
+#define UTF8_NONE UINT32_MAX
+size_t utf8_next(const char *text, size_t n, uint32_t *point);
+
+/*
  * Writes text[n], with U+FFFD for what is not well-formed, to `out`, which has room for
  * n * UTF8_REPLACED_FACTOR bytes and does not overlap; returns how many were written.
  */

@@ -698,6 +698,23 @@ config_domain_index(const struct config *c, const char *name)
 	return d == NULL ? -1 : (int)(d - c->domains);
 }
 
+enum fail_code
+config_find_domain(size_t *index, const struct config *c, const char *name, struct failure *f)
+{
+	int found = config_domain_index(c, name);
+	struct nearest near;
+
+	if (found >= 0) {
+		*index = (size_t)found;
+		return FAIL_NONE;
+	}
+	nearest_init(&near, name);
+	for (size_t i = 0; i < c->domains_n; i++)
+		nearest_list(&near, c->domains[i].name);
+	fail(f, FAIL_USAGE, "the configuration %s has no domain %s", c->path, name);
+	return nearest_fail_more(&near, "it has", f);
+}
+
 const char *
 config_publisher(const struct config *c, const char *name)
 {

@@ -208,6 +208,10 @@ enum fail_code config_need_mix(const struct config *c, struct failure *f);
 /* Index of a domain by name; -1: there is none. */
 int config_domain_index(const struct config *c, const char *name);
 
+/* The same in *index. FAIL_USAGE names the nearest domain and all that the configuration has. */
+enum fail_code config_find_domain(
+    size_t *index, const struct config *c, const char *name, struct failure *f);
+
 /* The command that publishes a domain, for sentences: "import" where it is made of tokens. */
 const char *config_publisher(const struct config *c, const char *name);
 
@@ -216,6 +220,9 @@ const char *config_publisher(const struct config *c, const char *name);
  * they are by size.
  */
 double config_weights_sum(const struct config *c, const struct config_phase *phase);
+
+/* Whether mix.weights and all phases give a domain weight 0, so that the mix never draws from it. */
+bool config_never_drawn(const struct config *c, size_t domain);
 
 /* The input of a set of a domain: files, or a program (else NULL). All is SET_TRAIN's that no other
  * set has an input for, and it is split. */

@@ -77,8 +77,8 @@ const char *config_where(char out[static CONFIG_WHERE_MAX], int line);
 enum { CONFIG_SHOWN_MAX = 100 };
 
 /*
- * Makes a value fit for an error message: control characters become blanks; what does not fit is
- * cut between characters and ends in "...". Returns `out`.
+ * Makes a value fit for an error message: it is escaped (text.h), and what does not fit is cut
+ * between characters and ends in "...". Returns `out`.
  */
 const char *config_shown(char out[static CONFIG_SHOWN_MAX], const char *value);
 

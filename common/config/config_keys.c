@@ -267,7 +267,8 @@ const struct config_key config_keys[] = {
     {"mix.weights_unit", CONFIG_CHOICE, AT(mix.weights_unit), .choice = mix_unit_names,
 	.default_text = "sequences",
 	.help = "what weights are shares of; `tokens` counts no padding, and needs"
-		" `schedule: deficit`"},
+		" `schedule: deficit`. It counts the tokens of a sequence, one more than the"
+		" targets that `riffle status --json` counts as `tokens`"},
     {"mix.epoch_size", CONFIG_ROUND, AT(mix.epoch_size), 1, LIMIT_ROUND,
 	.help =
 	    "rounds of so many draws, or of as many as the largest domain has sequences: at the end"

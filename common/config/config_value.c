@@ -21,6 +21,7 @@
 #include "common/base/limits.h"
 #include "common/base/names.h"
 #include "common/base/scalar.h"
+#include "common/base/text.h"
 #include "common/config/config_internal.h"
 
 enum { PARTS = 3, PART_MAX = 1000000000 };
@@ -55,15 +56,10 @@ config_where(char out[static CONFIG_WHERE_MAX], int line)
 const char *
 config_shown(char out[static CONFIG_SHOWN_MAX], const char *value)
 {
-	size_t n = strlen(value), room = CONFIG_SHOWN_MAX - 4, used = n < room ? n : room;
+	size_t n = strlen(value);
 
-	/* Never cut inside a UTF-8 character: its tail bytes are 10xxxxxx, its first one is not. */
-	while (used < n && used > 0 && ((unsigned char)value[used] & 0xC0) == 0x80)
-		used--;
-	assert(used <= room);
-	for (size_t i = 0; i < used; i++)
-		out[i] = (unsigned char)value[i] < ' ' || value[i] == 0x7F ? ' ' : value[i];
-	snprintf(out + used, CONFIG_SHOWN_MAX - used, "%s", used < n ? "..." : "");
+	if (text_show(out, CONFIG_SHOWN_MAX - 3, TEXT_LINE, value, n) < n)
+		memcpy(out + strlen(out), "...", 4);
 	return out;
 }
 

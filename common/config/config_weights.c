@@ -51,6 +51,18 @@ config_weights_sum(const struct config *c, const struct config_phase *phase)
 	return sum;
 }
 
+bool
+config_never_drawn(const struct config *c, size_t domain)
+{
+	assert(domain < c->domains_n);
+	if (c->mix.name == NULL || c->mix.weight[domain] != 0) /* NAN: by size */
+		return false;
+	for (size_t i = 0; i < c->mix.phases_n; i++)
+		if (c->mix.phases[i].weight[domain] > 0)
+			return false;
+	return true;
+}
+
 /* "run.yml:4: mix.weights.web: WHAT", or "run.yml:4: mix.weights: w.json: web: WHAT". */
 static enum fail_code
 fail_weight(const struct weights *w, int line, const char *name, const char *what)

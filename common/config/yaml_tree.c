@@ -191,6 +191,44 @@ check_distinct(const struct building *b, const struct yaml_node *map)
 	return code;
 }
 
+/* Whether a text is what its tag claims: riffle reads only decimal numbers. */
+static bool
+tag_fits(const char *tag, const char *text)
+{
+	static const char *const digits[][2] = {{YAML_STR_TAG, NULL},
+	    {YAML_INT_TAG, "+-0123456789"}, {YAML_FLOAT_TAG, "+-.eE0123456789"}};
+
+	if (strcmp(tag, YAML_BOOL_TAG) == 0)
+		return strcmp(text, "true") == 0 || strcmp(text, "false") == 0;
+	for (size_t i = 0; i < sizeof(digits) / sizeof(digits[0]); i++)
+		if (strcmp(tag, digits[i][0]) == 0)
+			return digits[i][1] == NULL ||
+			       (text[0] != '\0' && text[strspn(text, digits[i][1])] == '\0');
+	return false;
+}
+
+/*
+ * A tag could change what a value means, as !!binary does, so none passes unread. libyaml gives
+ * nodes without a tag the tag of a text, a list or a map.
+ */
+static enum fail_code
+check_tag(const struct building *b, const yaml_node_t *node)
+{
+	static const char yaml_org[] = "tag:yaml.org,2002:";
+	const char *tag = (const char *)node->tag;
+	bool standard = strncmp(tag, yaml_org, sizeof(yaml_org) - 1) == 0;
+
+	if (node->type == YAML_SCALAR_NODE
+		? tag_fits(tag, (const char *)node->data.scalar.value)
+		: strcmp(tag, node->type == YAML_SEQUENCE_NODE ? YAML_DEFAULT_SEQUENCE_TAG
+							       : YAML_DEFAULT_MAPPING_TAG) == 0)
+		return FAIL_NONE;
+	return fail(b->f, FAIL_CONFIG,
+	    "%s:%zu: %s%sthe tag %s%.*s is not supported: remove it, and write the value itself",
+	    b->name, node->start_mark.line + 1, b->path, b->path[0] == '\0' ? "" : ": ",
+	    standard ? "!!" : "", SHOWN_MAX, standard ? tag + sizeof(yaml_org) - 1 : tag);
+}
+
 static enum fail_code build(struct building *b, struct yaml_node *out, int id, size_t depth);
 
 static enum fail_code
@@ -202,7 +240,7 @@ build_text(const struct building *b, struct yaml_node *out, const yaml_node_t *n
 	if (memchr(out->text, '\0', node->data.scalar.length) != NULL)
 		return fail(
 		    b->f, FAIL_CONFIG, "%s:%d: a text holds a NUL byte", b->name, out->line);
-	return FAIL_NONE;
+	return check_tag(b, node);
 }
 
 static enum fail_code
@@ -288,6 +326,8 @@ build(struct building *b, struct yaml_node *out, int id, size_t depth)
 		    b->name, out->line, YAML_NODES_MAX);
 	if (node->type == YAML_SCALAR_NODE)
 		return build_text(b, out, node);
+	if (check_tag(b, node) != FAIL_NONE)
+		return b->f->code;
 	if (depth == YAML_DEPTH_MAX)
 		return fail(b->f, FAIL_CONFIG,
 		    "%s:%d: aliases put more than %d maps and lists inside each other", b->name,

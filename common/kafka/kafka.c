@@ -107,7 +107,13 @@ static enum fail_code
 set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *f)
 {
 	char why[256];
-	rd_kafka_conf_res_t refused = rd_kafka_conf_set(conf, name, value, why, sizeof(why));
+	rd_kafka_conf_res_t refused;
+
+	/* librdkafka takes it, and then waits for a broker that cannot answer. */
+	if (strcmp(name, "bootstrap.servers") == 0 && value[strspn(value, " ,")] == '\0')
+		return fail(f, FAIL_CONFIG,
+		    "kafka property bootstrap.servers: is empty: give HOST:PORT of a broker");
+	refused = rd_kafka_conf_set(conf, name, value, why, sizeof(why));
 
 	if (refused == RD_KAFKA_CONF_OK)
 		return FAIL_NONE;
@@ -288,7 +294,9 @@ on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
 	struct kafka_handle *h = rk == NULL ? NULL : rd_kafka_opaque(rk);
 
-	if (h != NULL) /* NULL: while a configuration is read; its errors come back as text */
+	if (h == NULL) /* while a configuration is read; its errors come back as text */
+		return;
+	if (!(h->purges && strcmp(facility, "FATAL") == 0))
 		kafka_log_put(&h->log, h->client, level, facility, text, clock_ms());
 }
 
@@ -308,6 +316,8 @@ on_error(rd_kafka_t *rk, int err, const char *reason, void *opaque)
 		return;
 	if (err == RD_KAFKA_RESP_ERR_GROUP_AUTHORIZATION_FAILED && !h->commits)
 		return; /* see kafka_message_denied() */
+	if (err == RD_KAFKA_RESP_ERR__FATAL && h->purges)
+		return;
 	if (err == RD_KAFKA_RESP_ERR__FATAL) {
 		rd_kafka_fatal_error(rk, text, sizeof(text));
 		reason = text;
@@ -616,6 +626,18 @@ threads_needed(const struct kafka_handle *h)
 	return OWN + 2 * addresses + COORDINATOR + CLOSE;
 }
 
+/*
+ * A handle has a pipe for internal work and a pipe and a socket for each broker. This counts one
+ * broker and, if the handle may have one, the coordinator.
+ */
+static unsigned
+files_needed(const struct kafka_handle *h)
+{
+	enum { OWN = 2, BROKER = 3, COORDINATOR = 3 };
+
+	return OWN + BROKER + (h->role == KAFKA_WRITER || h->role == KAFKA_ADMIN ? 0 : COORDINATOR);
+}
+
 enum fail_code
 kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 {
@@ -646,6 +668,8 @@ kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f)
 		code = configure(conf, o, h, f);
 	if (code == FAIL_NONE)
 		code = kafka_check_threads(threads_needed(h), f);
+	if (code == FAIL_NONE)
+		code = kafka_check_files(files_needed(h), f);
 	if (code != FAIL_NONE)
 		goto failed;
 	errno = 0;
@@ -812,6 +836,7 @@ kafka_close(rd_kafka_t *rk)
 	assert(h != NULL);                  /* kafka_open() made it */
 	kafka_log_set_quiet(&h->log, true); /* a connection that is being made is given up */
 	if (is_writer(h->role)) {           /* reports what is lost to `delivered` */
+		h->purges = rd_kafka_fatal_error(rk, NULL, 0) == RD_KAFKA_RESP_ERR_NO_ERROR;
 		rd_kafka_purge(rk, RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
 		rd_kafka_flush(rk, CLOSE_FLUSH_MS);
 	}

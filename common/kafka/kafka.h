@@ -4,6 +4,7 @@
  * Files of this room:
  *     kafka            handles: opened with the right properties, closed without waiting for ever
  *     kafka_query      does a broker answer, partitions, watermarks, the last record
+ *     offsets          what a partition's first offset and end mean
  *     kafka_fail       what librdkafka's errors mean; retries until a deadline
  *     kafka_log        what librdkafka's threads report, as log lines
  *     kafka_stats      what a handle says about itself: round trips, what waits to be sent
@@ -12,6 +13,8 @@
  *     kafka_trim       deletes the oldest records of partitions
  *     kafka_admin      one request of librdkafka's admin interface
  *     topics           the topics of a plan: queried, created, deleted, checked
+ *     mix_names        which mixes there are, for a sentence about one that does not exist
+ *     topics_judge     what the answers say about a topic: as planned, ready, allowed
  *
  * Properties come in three layers, of which a later one wins:
  *
@@ -42,6 +45,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 #include "common/config/properties.h"
 
 struct kafka_stats;
@@ -111,8 +115,8 @@ enum fail_code kafka_check_version(int version, struct failure *f);
 
 /*
  * Gives *out, to be ended with kafka_close(). Connects lazily: an unreachable broker shows later.
- * FAIL_CONFIG also as kafka_check_version(). FAIL_IO: the process may not start the threads that
- * librdkafka needs.
+ * FAIL_CONFIG also as kafka_check_version(). FAIL_IO: the process may not start the threads, or
+ * open the files, that librdkafka needs.
  */
 enum fail_code kafka_open(rd_kafka_t **out, const struct kafka_options *o, struct failure *f);
 
@@ -137,6 +141,13 @@ void kafka_waits(rd_kafka_t *rk);
 
 /* rd_kafka_consumer_poll(), and kafka_waits() where nothing came. */
 rd_kafka_message_t *kafka_poll(rd_kafka_t *rk, int timeout_ms);
+
+/*
+ * What ends all waits of the process for a broker's first answer, kafka_wait_broker() and
+ * kafka_wait_topic(), with FAIL_STOPPED: whoever asks it wants no "no broker answers". Called
+ * before the first of them; `stop` lives as the process does.
+ */
+void kafka_set_stop(const struct stop *stop);
 
 /*
  * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "common/base/thread.h"
 #include "common/kafka/kafka_internal.h"
@@ -82,6 +84,26 @@ kafka_forgets_partitions(rd_kafka_resp_err_t err)
 						  rd_kafka_version() >= KAFKA_FORGETS_FIRST);
 }
 
+/* Whether the process may open `n` more files, as thread_probe() says it of threads. */
+static int
+probe_files(unsigned n)
+{
+	int fd[KAFKA_FILES_MAX], err = 0;
+	unsigned opened = 0;
+
+	assert(n <= KAFKA_FILES_MAX);
+	while (err == 0 && opened < n) {
+		fd[opened] = eventfd(0, EFD_CLOEXEC);
+		if (fd[opened] < 0)
+			err = errno;
+		else
+			opened++;
+	}
+	while (opened > 0)
+		close(fd[--opened]);
+	return err;
+}
+
 bool
 kafka_again(rd_kafka_t *rk, rd_kafka_resp_err_t err, int64_t deadline_ms)
 {
@@ -90,7 +112,7 @@ kafka_again(rd_kafka_t *rk, rd_kafka_resp_err_t err, int64_t deadline_ms)
 	if (!kafka_passing(err))
 		return false;
 	kafka_waits(rk);
-	if (left == 0 || thread_probe(1) != 0)
+	if (left == 0 || thread_probe(1) != 0 || probe_files(1) != 0)
 		return false;
 	clock_pause_ms(ms);
 	return true;
@@ -108,6 +130,18 @@ kafka_check_threads(unsigned n, struct failure *f)
 	    "connecting to Kafka takes %u more threads, which the system does not give this "
 	    "process; " THREAD_LIMITS,
 	    n);
+}
+
+enum fail_code
+kafka_check_files(unsigned n, struct failure *f)
+{
+	int err = probe_files(n);
+
+	if (err == 0)
+		return FAIL_NONE;
+	errno = err;
+	return fail_errno(
+	    f, FAIL_IO, "connecting to Kafka takes %u more open file%s", n, n == 1 ? "" : "s");
 }
 
 /* ---- sentences ---- */
@@ -310,7 +344,8 @@ kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted
 	char cause[KAFKA_CAUSE_MAX];
 
 	kafka_log_cause(&h->log, cause);
-	if (kafka_passing(err) && kafka_check_threads(1, f) != FAIL_NONE)
+	if (kafka_passing(err) &&
+	    (kafka_check_threads(1, f) != FAIL_NONE || kafka_check_files(1, f) != FAIL_NONE))
 		return fail_within(f, "%s", attempted);
 	if (cause[0] == '\0' || !kafka_passing(err))
 		return kafka_fail_topic(f, rk, err, NULL, attempted, topic);

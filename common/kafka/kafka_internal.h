@@ -21,9 +21,10 @@ struct kafka_handle {
 	char *bootstrap;
 	/* For messages: cut where they are longer, "" where there is none. */
 	char group[256], transactional_id[256], user[256];
-	bool group_chosen; /* the caller named the group */
-	bool hasty;        /* see struct kafka_options */
-	bool commits;      /* and will commit to it: not asks_only */
+	bool group_chosen;  /* the caller named the group */
+	bool hasty;         /* see struct kafka_options */
+	bool commits;       /* and will commit to it: not asks_only */
+	atomic_bool purges; /* kafka_close() purges, so a fatal error is its consequence */
 	void (*delivered)(rd_kafka_t *, const rd_kafka_message_t *, void *opaque);
 	void *opaque;              /* the caller's, for `delivered` */
 	struct kafka_stats *stats; /* the caller's; NULL: none are taken */
@@ -49,7 +50,7 @@ bool kafka_forgets_partitions(rd_kafka_resp_err_t err);
 
 /*
  * Whether to try again: the error passes by itself, there is time, and librdkafka can start a
- * thread for one more broker. Pauses first.
+ * thread and open a socket for one more broker. Pauses first.
  */
 bool kafka_again(rd_kafka_t *rk, rd_kafka_resp_err_t err, int64_t deadline_ms);
 
@@ -58,6 +59,14 @@ bool kafka_again(rd_kafka_t *rk, rd_kafka_resp_err_t err, int64_t deadline_ms);
  * them librdkafka aborts or waits forever.
  */
 enum fail_code kafka_check_threads(unsigned n, struct failure *f);
+
+enum { KAFKA_FILES_MAX = 8 };
+
+/*
+ * FAIL_NONE, or FAIL_IO if this process may not open `n` <= KAFKA_FILES_MAX more files: librdkafka
+ * takes a socket that it does not get for a broker that is away, and tries again.
+ */
+enum fail_code kafka_check_files(unsigned n, struct failure *f);
 
 /* kafka_fail_topic(); FAIL_BROKER with the last failure of a connection where that is the cause. */
 enum fail_code kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted,

@@ -14,6 +14,7 @@
 
 #include "common/base/log.h"
 #include "common/kafka/kafka_internal.h"
+#include "common/kafka/offsets.h"
 
 enum {
 	RENEW_MS = 5000,     /* for metadata of all topics, which can be much */
@@ -62,6 +63,31 @@ hopeless(rd_kafka_t *rk)
 	       other_protocol(cause) != NULL;
 }
 
+static const struct stop *process_stop;
+
+void
+kafka_set_stop(const struct stop *stop)
+{
+	process_stop = stop;
+}
+
+static bool
+stopped(void)
+{
+	return process_stop != NULL && stop_asked(process_stop);
+}
+
+/* Where the address came from, as far as the handle can tell: the variable is easily forgotten. */
+static const char *
+bootstrap_origin(const struct kafka_handle *h)
+{
+	const char *variable = getenv("RIFFLE_BOOTSTRAP");
+
+	return variable != NULL && strcmp(variable, h->bootstrap) == 0
+		   ? "bootstrap.servers, as RIFFLE_BOOTSTRAP says"
+		   : "bootstrap.servers";
+}
+
 static enum fail_code
 fail_no_broker(rd_kafka_t *rk, struct failure *f)
 {
@@ -69,17 +95,20 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	char cause[KAFKA_CAUSE_MAX];
 	const char *protocol;
 
-	if (kafka_check_threads(1, f) != FAIL_NONE)
+	if (stopped())
+		return fail(
+		    f, FAIL_STOPPED, "stopped while waiting for a broker at %s", h->bootstrap);
+	if (kafka_check_threads(1, f) != FAIL_NONE || kafka_check_files(1, f) != FAIL_NONE)
 		return f->code;
 	kafka_log_cause(&h->log, cause);
 	protocol = other_protocol(cause);
 	if (protocol != NULL)
 		return fail(f, FAIL_BROKER,
-		    "no broker answers at %s (bootstrap.servers): what listens there speaks %s, "
-		    "not Kafka's protocol; is it another port?",
-		    h->bootstrap, protocol);
-	fail(f, FAIL_BROKER, "no broker answers at %s (bootstrap.servers): %s%s", h->bootstrap,
-	    cause[0] == '\0' ? "no answer" : cause,
+		    "no broker answers at %s (%s): what listens there speaks %s, not Kafka's "
+		    "protocol; is it another port?",
+		    h->bootstrap, bootstrap_origin(h), protocol);
+	fail(f, FAIL_BROKER, "no broker answers at %s (%s): %s%s", h->bootstrap,
+	    bootstrap_origin(h), cause[0] == '\0' ? "no answer" : cause,
 	    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)" : "; is it running?");
 	return fail_files(f);
 }
@@ -106,14 +135,14 @@ first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
 	char cause[KAFKA_CAUSE_MAX];
 	int64_t now_ms = clock_ms();
 
-	if (hopeless(rk) || !kafka_again(rk, err, w->deadline_ms))
+	if (hopeless(rk) || stopped() || !kafka_again(rk, err, w->deadline_ms))
 		return false;
 	if (!w->said && now_ms - w->begun_ms >= SAID_MS) {
 		w->said = true;
 		kafka_log_cause(&h->log, cause);
-		log_warning("kafka: KAFKA-WAIT no broker has answered yet at %s "
-			    "(bootstrap.servers): %s; waiting %" PRId64 " s more",
-		    h->bootstrap, cause[0] == '\0' ? "no answer" : cause,
+		log_warning("kafka: KAFKA-WAIT no broker has answered yet at %s (%s): %s; waiting "
+			    "%" PRId64 " s more",
+		    h->bootstrap, bootstrap_origin(h), cause[0] == '\0' ? "no answer" : cause,
 		    (w->deadline_ms - now_ms + 999) / 1000);
 	}
 	return true;
@@ -511,7 +540,7 @@ last_before(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t low, i
 
 	assert(*last == NULL);
 	while (err == RD_KAFKA_RESP_ERR_NO_ERROR && *last == NULL && end > low) {
-		int64_t from = end - low > step ? end - step : low;
+		int64_t from = offsets_before(low, end, step);
 
 		err = last_between(rk, topic, partition, from, end, last, deadline_ms);
 		end = from;

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,105 +16,7 @@
 /* Topics of one admin request: 4,096 domains have 12,000, whose settings would be megabytes. */
 enum { CHUNK = 256, SETTLE_MS = 5000 };
 
-/* ---- comparing: what is there, and what differs ---- */
-
-/* Appends a problem to those found before: what differs, then what to do about it. Cut where the
- * report is full: the first problems are the ones to correct first. */
-static void __attribute__((format(printf, 2, 3)))
-problem(struct topics_report *r, const char *format, ...)
-{
-	size_t used = strlen(r->problem);
-	va_list ap;
-
-	if (used > 0)
-		snprintf(r->problem + used, sizeof(r->problem) - used, "; ");
-	used = strlen(r->problem);
-	assert(used < sizeof(r->problem));
-	va_start(ap, format);
-	vsnprintf(r->problem + used, sizeof(r->problem) - used, format, ap);
-	va_end(ap);
-}
-
-static const char *
-plural(int n)
-{
-	return n == 1 ? "" : "s";
-}
-
-/* The key of the configuration that decides how many partitions a topic of the mix has. */
-static const char *
-partitions_key(const struct config *c, enum topic_kind kind)
-{
-	if (kind == TOPIC_BATCHES && c->mix.partitions < c->mix.lanes)
-		return "mix.partitions";
-	return kind == TOPIC_BATCHES || kind == TOPIC_LANES ? "mix.lanes" : "always";
-}
-
-/* Whether anything hangs on the topic already is not known here: that case comes first. */
-static const char *
-partitions_advice(enum topic_kind kind)
-{
-	if (kind == TOPIC_BATCHES || kind == TOPIC_LANES)
-		return "the lanes of a begun mix cannot change: correct it, or give mix.name "
-		       "another name; before its first step `riffle topics --delete --mix "
-		       "--create` creates its topics again";
-	if (kind == TOPIC_DOMAIN)
-		return "the partitions of a published domain cannot change: correct it, or "
-		       "publish it under another name; where no mix draws from it, `riffle produce "
-		       "--restart` publishes it again";
-	return "delete the topic, and `riffle topics --create` creates it";
-}
-
-static void
-compare_partitions(
-    const struct config *c, const struct planned_topic *t, int partitions, struct topics_report *r)
-{
-	char key[NAME_MAX_BYTES + 32];
-
-	if (partitions == t->partitions)
-		return;
-	if (t->kind == TOPIC_DOMAIN)
-		snprintf(key, sizeof(key), "domains.%s.partitions", c->domains[t->domain].name);
-	else
-		snprintf(key, sizeof(key), "%s", partitions_key(c, t->kind));
-	if (partitions > t->partitions && (t->kind == TOPIC_BATCHES || t->kind == TOPIC_LANES))
-		problem(r,
-		    "has %d partitions, the configuration wants %d (%s): correct it; or where "
-		    "partitions were added, which Kafka does not take away, delete the topic: "
-		    "`riffle topics --create` creates it, and %s",
-		    partitions, t->partitions, key,
-		    t->kind == TOPIC_LANES ? "`riffle runs --reset` sets a run's commits"
-					   : "`riffle repair` fills it from ledger and domains");
-	else
-		problem(r, "has %d partition%s, the configuration wants %d (%s): %s", partitions,
-		    plural(partitions), t->partitions, key, partitions_advice(t->kind));
-}
-
-static void
-compare_metadata(const struct config *c, const struct planned_topic *t,
-    const struct rd_kafka_metadata_topic *m, struct topics_report *r)
-{
-	int replicas = m->partition_cnt > 0 ? m->partitions[0].replica_cnt : 0;
-
-	for (int i = 1; i < m->partition_cnt; i++)
-		if (m->partitions[i].replica_cnt < replicas)
-			replicas = m->partitions[i].replica_cnt;
-	r->replicas = replicas;
-	r->exists = true;
-	r->partitions = m->partition_cnt;
-	compare_partitions(c, t, m->partition_cnt, r);
-	if (replicas > 0 && replicas < (int)c->replication)
-		problem(r,
-		    "has %d replica%s, the configuration wants %u (topics.replication): "
-		    "kafka-reassign-partitions.sh adds some",
-		    replicas, plural(replicas), (unsigned)c->replication);
-	for (int i = 0; i < m->partition_cnt; i++)
-		if (m->partitions[i].leader < 0) {
-			problem(r, "partition %d has no leader: is a broker down?",
-			    (int)m->partitions[i].id);
-			break;
-		}
-}
+/* ---- what is there, and what differs ---- */
 
 /*
  * Requests the metadata of all topics: one response, whatever their number. Gives *out
@@ -201,9 +102,10 @@ query_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 		    (struct topics_report){.exists = false, .min_insync = -1, .flush_messages = -1};
 		if (found == NULL ||
 		    m->topics[found->index].err == RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
-			problem(&report[i], "missing");
+			topics_judge_missing(&report[i]);
 		else
-			compare_metadata(c, &p->topic[i], &m->topics[found->index], &report[i]);
+			topics_judge_metadata(
+			    &report[i], c, &p->topic[i], &m->topics[found->index]);
 	}
 	code = sorted == NULL ? fail_memory(f) : FAIL_NONE;
 	free(sorted);
@@ -211,36 +113,8 @@ query_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 	return code;
 }
 
-/* A setting with a `least` may also be any number above its value: it is then more generous. */
-static void
-compare_setting(struct topics_report *r, const struct topic_setting *s, const char *value)
-{
-	if (strcmp(value, s->value) == 0)
-		return;
-	if (s->least > 0 && strtoull(value, NULL, 10) >= s->least)
-		return;
-	if (s->least > 0)
-		problem(r,
-		    "%s is %s, must be %" PRIu64 " or more: kafka-configs.sh --alter sets it",
-		    s->name, value, s->least);
-	else
-		problem(r, "%s is %s, must be %s: kafka-configs.sh --alter sets it", s->name, value,
-		    s->value);
-}
-
 /* Beside those that the plan wants: by which acknowledged records can be lost. */
 static const char *const loss_settings[] = {"unclean.leader.election.enable", "flush.messages"};
-
-static void
-take_loss_setting(struct topics_report *r, const char *name, const char *value)
-{
-	if (strcmp(name, "min.insync.replicas") == 0)
-		r->min_insync = strtoll(value, NULL, 10);
-	else if (strcmp(name, "flush.messages") == 0)
-		r->flush_messages = strtoll(value, NULL, 10);
-	else if (strcmp(name, "unclean.leader.election.enable") == 0)
-		r->unclean = strcmp(value, "true") == 0;
-}
 
 /* What the response does not have, because the broker is older or newer, is not compared. */
 static void
@@ -257,12 +131,8 @@ compare_settings(const struct config *c, const struct planned_topic *t,
 		const char *name = rd_kafka_ConfigEntry_name(entry[i]);
 		const char *value = rd_kafka_ConfigEntry_value(entry[i]);
 
-		if (value == NULL)
-			continue;
-		take_loss_setting(r, name, value);
-		for (size_t k = 0; k < TOPIC_SETTINGS; k++)
-			if (strcmp(name, wanted[k].name) == 0)
-				compare_setting(r, &wanted[k], value);
+		if (value != NULL)
+			topics_judge_setting(r, wanted, name, value);
 	}
 }
 
@@ -395,23 +265,9 @@ query_settings(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 	while (code == FAIL_NONE && left > 0 &&
 	       kafka_again(rk, RD_KAFKA_RESP_ERR__TIMED_OUT, settle_ms));
 	for (size_t i = first; code == FAIL_NONE && i < end; i++)
-		if (report[i].exists && !settled[i - first]) {
-			report[i].exists = false;
-			report[i].problem[0] = '\0';
-			problem(&report[i], "missing");
-		}
+		if (report[i].exists && !settled[i - first])
+			topics_judge_missing(&report[i]);
 	return code;
-}
-
-/* The right that a user needs for what is to be done with a topic: the strongest of them. */
-static const char *
-right_of(const struct planned_topic *t, struct topics_use use)
-{
-	if (use.deleted)
-		return "DELETE";
-	if (use.written & 1u << t->kind)
-		return "WRITE";
-	return (use.read & 1u << t->kind) != 0 && t->set == SET_TRAIN ? "READ" : "DESCRIBE";
 }
 
 /*
@@ -437,7 +293,7 @@ query_missing(rd_kafka_t *rk, const struct topic_plan *p, struct topics_use use,
 		if (f->code != FAIL_DENIED)
 			return f->code;
 		kafka_fail_denied(f, rk, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
-		    right_of(t, use), t->name, "asking for its partitions");
+		    topics_judge_right(t, use), t->name, "asking for its partitions");
 		return fail_within(f, "topic %s", t->name);
 	}
 	return FAIL_NONE;
@@ -563,15 +419,6 @@ delete_chunk(rd_kafka_t *rk, rd_kafka_DeleteTopic_t **topic, size_t n, int64_t d
 	return code;
 }
 
-static bool
-has_leaders(const struct rd_kafka_metadata_topic *t)
-{
-	for (int i = 0; i < t->partition_cnt; i++)
-		if (t->partitions[i].leader < 0)
-			return false;
-	return t->err == RD_KAFKA_RESP_ERR_NO_ERROR && t->partition_cnt > 0;
-}
-
 /*
  * Counts the topics of the plan that the broker shows with a leader for each partition; *known:
  * those that it shows at all, of those with gone[i].exists (NULL: none).
@@ -589,7 +436,7 @@ count_present(rd_kafka_t *rk, const struct topic_plan *p, const struct topics_re
 	for (int k = 0; k < m->topic_cnt; k++)
 		for (size_t i = 0; i < p->n; i++)
 			if (strcmp(m->topics[k].topic, p->topic[i].name) == 0) {
-				*present += has_leaders(&m->topics[k]);
+				*present += topics_judge_ready(&m->topics[k]);
 				*known += gone != NULL && gone[i].exists &&
 					  m->topics[k].err == RD_KAFKA_RESP_ERR_NO_ERROR;
 				break;
@@ -783,15 +630,6 @@ topics_warn_losses(const struct topic_plan *p, const struct topics_report *repor
 	}
 }
 
-/* A command that does not write domains reads no held-out set, and its user may have no right to
- * see one. */
-static bool
-is_passed_over(const struct planned_topic *t, struct topics_use use)
-{
-	return t->kind == TOPIC_DOMAIN && t->set != SET_TRAIN &&
-	       (use.written & 1u << TOPIC_DOMAIN) == 0;
-}
-
 enum fail_code
 topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int timeout_ms,
     struct failure *f)
@@ -805,8 +643,7 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 	if (code != FAIL_NONE)
 		return code;
 	for (size_t i = 0; i < p->n; i++)
-		if (((use.read | use.written) & (1u << p->topic[i].kind)) != 0 &&
-		    !is_passed_over(&p->topic[i], use))
+		if (topics_judge_used(&p->topic[i], use))
 			p->topic[kept++] = p->topic[i];
 	p->n = kept;
 	report = calloc(kept + 1, sizeof(*report));

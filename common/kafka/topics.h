@@ -19,29 +19,9 @@
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "common/config/topic_plan.h"
+#include "common/kafka/topics_judge.h"
 
 enum { TOPICS_OFFSETS_RETENTION_MINUTES = 30 * 24 * 60 }; /* less deserves a warning */
-
-struct topics_report {
-	bool exists;
-	int partitions;
-	int replicas; /* of the partition that has fewest; 0: not known */
-	/*
-	 * Settings in force by which a broker may lose what it has acknowledged; no problem of the
-	 * plan's, for the broker's owner decides. -1, false: the broker does not say.
-	 */
-	int64_t min_insync;     /* min.insync.replicas */
-	int64_t flush_messages; /* flush.messages */
-	bool unclean;           /* unclean.leader.election.enable */
-	bool hidden;            /* its settings are not compared: the user lacks DESCRIBE_CONFIGS */
-	char problem[512];      /* "" where all is as planned; else what differs and what to do */
-};
-
-/* What the caller will do with the topics, as bits 1 << kind; READ is of training sets alone. */
-struct topics_use {
-	unsigned read, written;
-	bool deleted; /* all of them */
-};
 
 /*
  * Queries every topic of the plan; fills report[p->n], which is the caller's. The problem of a

@@ -66,6 +66,17 @@ struct ledger_domain {
 	size_t partitions_n;
 };
 
+/* Sequences of an epoch that the record counts a domain with: the sum over its partitions. */
+static inline uint64_t
+ledger_domain_sequences(const struct ledger_domain *d)
+{
+	uint64_t sum = 0;
+
+	for (size_t p = 0; p < d->partitions_n; p++)
+		sum += (uint64_t)d->partition[p].sequences;
+	return sum;
+}
+
 struct ledger_raw_weight {
 	char *domain;
 	double weight;

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { COLUMNS_USUAL = 80 };
+enum { COLUMNS_USUAL = 80, PRINT_BYTES = 4096 };
 
 int
 terminal_columns(void)
@@ -25,4 +25,15 @@ terminal_colours(int fd)
 	if (no_color != NULL && *no_color != '\0')
 		return false;
 	return term != NULL && *term != '\0' && strcmp(term, "dumb") != 0 && isatty(fd) == 1;
+}
+
+void
+terminal_print(FILE *to, enum text_form form, const char *text, size_t n)
+{
+	char part[PRINT_BYTES];
+
+	for (size_t at = 0; at < n;) {
+		at += text_show(part, sizeof(part), form, text + at, n - at);
+		fputs(part, to);
+	}
 }

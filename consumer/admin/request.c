@@ -235,7 +235,9 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 		assert(first < n);
 		if (stop_asked(r->o.stop))
 			return fail(f, FAIL_STOPPED,
-			    "stopped while waiting for the answer to request %s", c[first].id);
+			    "stopped while waiting for the answer to request %s; "
+			    "`riffle requests --cancel %s` withdraws it",
+			    c[first].id, c[first].id);
 		if (clock_ms() >= deadline_ms)
 			return fail_unanswered(r, &c[first], timeout_ms, f);
 		if (next_record(r, &record, &any, f) != FAIL_NONE)

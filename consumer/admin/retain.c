@@ -11,7 +11,6 @@
 #include "common/kafka/kafka_groups.h"
 #include "common/kafka/kafka_trim.h"
 #include "common/terminal/progress.h"
-#include "consumer/batches/step_records.h"
 #include "consumer/ledger/ledger_log.h"
 #include "consumer/ledger/run_position.h"
 
@@ -120,6 +119,28 @@ retain_check(const struct retain_runs *r, uint64_t step, struct failure *f)
 			 lowest->name);
 }
 
+enum fail_code
+retain_check_published(
+    const struct ledger *last, uint64_t from_step, const char *mix, struct failure *f)
+{
+	uint64_t next = (uint64_t)last->step_next;
+
+	if (from_step < next || (from_step == next && last->kind == LEDGER_END))
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "nothing was deleted: step %" PRIu64 " is not published, mix %s is at step %" PRIu64,
+	    from_step, mix, next);
+}
+
+uint64_t
+retain_cut_at(const struct step_records_kept *kept, uint64_t from_step, bool *cuts)
+{
+	uint64_t at = kept->any && kept->whole > from_step ? kept->whole : from_step;
+
+	*cuts = kept->any && kept->lowest < at;
+	return at;
+}
+
 /* ---- what there is ---- */
 
 static enum fail_code
@@ -132,19 +153,6 @@ read_ledger(struct work *w, struct failure *f)
 	if (code != FAIL_NONE || any)
 		return code;
 	return fail(f, FAIL_DATA, "mix %s has not begun: there is nothing to delete", w->mix);
-}
-
-/* One step at least stays: where it begins is where a lane can be cut. */
-static enum fail_code
-check_published(const struct work *w, struct failure *f)
-{
-	uint64_t next = (uint64_t)w->last.step_next;
-
-	if (w->o->from_step < next || (w->o->from_step == next && w->last.kind == LEDGER_END))
-		return FAIL_NONE;
-	return fail(f, FAIL_DATA,
-	    "nothing was deleted: step %" PRIu64 " is not published, mix %s is at step %" PRIu64,
-	    w->o->from_step, w->mix, next);
 }
 
 static enum fail_code
@@ -326,24 +334,22 @@ static enum fail_code
 work(struct work *w, struct retain_result *out, struct failure *f)
 {
 	struct step_records_kept kept;
+	bool cuts;
 
 	if (w->o->config->mix.batches == MIX_BATCHES_DERIVED)
 		return fail(f, FAIL_CONFIG,
 		    "mix %s has no copies of its steps (mix.batches: derived): there is nothing to "
 		    "delete",
 		    w->mix);
-	if (read_ledger(w, f) != FAIL_NONE || check_published(w, f) != FAIL_NONE ||
+	if (read_ledger(w, f) != FAIL_NONE ||
+	    retain_check_published(&w->last, w->o->from_step, w->mix, f) != FAIL_NONE ||
 	    open_handles(w, f) != FAIL_NONE ||
 	    step_records_earliest(w->records, &kept, f) != FAIL_NONE)
 		return f->code;
-	/*
-	 * A command that was interrupted has cut some lanes and not others. The lanes that were
-	 * left are cut to where the others begin, even where that is above from_step.
-	 */
-	w->end = kept.any && kept.whole > w->o->from_step ? kept.whole : w->o->from_step;
+	w->end = retain_cut_at(&kept, w->o->from_step, &cuts);
 	out->first = out->end = w->end;
 	out->lanes = step_records_lanes(w->records);
-	if (!kept.any || kept.lowest >= w->end)
+	if (!cuts)
 		return FAIL_NONE;
 	if (find_runs(w, f) != FAIL_NONE)
 		return f->code;

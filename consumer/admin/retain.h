@@ -16,6 +16,7 @@
 #include "common/base/names.h"
 #include "common/config/config.h"
 #include "common/record/ledger.h"
+#include "consumer/batches/step_records.h"
 
 enum { RETAIN_RUNS_MAX = 4096 };
 
@@ -66,5 +67,19 @@ void retain_remember(struct retain_runs *r, const struct ledger *l);
 
 /* FAIL_DATA: a run is below `step`; names the lowest one. Pure. */
 enum fail_code retain_check(const struct retain_runs *r, uint64_t step, struct failure *f);
+
+/*
+ * FAIL_DATA: `from_step` is not published. At least one step stays, because a lane can be cut only
+ * where a record begins; the record that ends a mix is one, too. Pure.
+ */
+enum fail_code retain_check_published(
+    const struct ledger *last, uint64_t from_step, const char *mix, struct failure *f);
+
+/*
+ * The step at which all lanes are cut; *cuts: some lane has records below it. An interrupted
+ * command has cut some lanes and not others. The others are cut to where the first ones begin, even
+ * if that is above `from_step`. Pure.
+ */
+uint64_t retain_cut_at(const struct step_records_kept *kept, uint64_t from_step, bool *cuts);
 
 #endif

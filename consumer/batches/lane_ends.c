@@ -9,6 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/offsets.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lanes.h"
 
@@ -116,7 +117,7 @@ next_stretch(struct look *k, int64_t factor)
 		if (!k->reads[i])
 			continue;
 		k->behind[i] = k->from[i];
-		k->from[i] = k->behind[i] - k->low[i] > step ? k->behind[i] - step : k->low[i];
+		k->from[i] = offsets_before(k->low[i], k->behind[i], step);
 		k->at[i] = k->from[i];
 		more = true;
 	}

@@ -13,6 +13,8 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
+#include "common/kafka/mix_names.h"
+#include "common/kafka/offsets.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_fetch.h"
 #include "consumer/derive/derived_lanes.h"
@@ -131,12 +133,10 @@ lanes_query_map(struct lane_map *out, struct rd_kafka_s *rk, const char *mix, in
 	}
 	if (lanes == 0)
 		lanes = partitions;
-	if (lanes == 0)
-		return fail(f, FAIL_CONFIG,
-		    "topic %s.batches does not exist (is the mix called %s? `riffle topics "
-		    "--create` "
-		    "makes its topics)",
-		    mix, mix);
+	if (lanes == 0) {
+		names_topic(topic, mix, "batches");
+		return mix_names_fail(rk, topic, mix, f);
+	}
 	if (lanes > LIMIT_LANES)
 		return fail(f, FAIL_CONFIG,
 		    "topic %s.%s has %d partitions; a mix has at most %d lanes", mix,
@@ -839,7 +839,7 @@ lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n
 		return f->code;
 	if (m == NULL) {
 		code = kafka_watermarks(l->rk, topic, 0, &low, &high, timeout_ms, f);
-		*emptied = code == FAIL_NONE && low == high && high > 0;
+		*emptied = code == FAIL_NONE && offsets_emptied(low, high);
 		return code;
 	}
 	*bytes = malloc(m->len + 1);

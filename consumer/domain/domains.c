@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/text.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
 #include "common/schedule/order.h"
@@ -17,7 +18,7 @@
 enum {
 	ASK_TIMEOUT_MS = 30000,
 	ASK_AGAIN_MS = 500,
-	WAIT_LOG_MS = 10000,
+	NAMED_MAX = 8, /* domains that a wait names; more are counted */
 };
 
 /* ---- memory ---- */
@@ -242,25 +243,133 @@ unsealed(const struct domains *d, size_t first, size_t *partition)
 
 /* ---- at the start ---- */
 
-static void
-log_wait(const struct domains *d, const struct domains_facts *open, size_t partition)
+/* Partitions of a domain that have no End. */
+static size_t
+count_open(const struct domains_facts *d)
 {
-	if (open == NULL)
-		log_warning("mix: MIX-UNSEALED waiting for the first sequence of any domain of "
-			    "corpus=%s, which names the tokenizer: `riffle produce` writes it",
-		    d->config->corpus);
-	else
-		log_warning("mix: MIX-UNSEALED waiting for the end of domain=%s topic=%s "
-			    "partition=%zu: `riffle %s %s` writes it",
-		    open->name, open->topic, partition, config_publisher(d->config, open->name),
-		    open->name);
+	size_t n = 0;
+
+	for (size_t p = 0; p < d->partitions_n; p++)
+		n += !d->sealed[p];
+	return n;
+}
+
+/* Sequences that a mix has counted with; 0: it does not know the domain. */
+static uint64_t
+count_in_ledger(const struct ledger *l, const char *name)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < l->domains_n; i++)
+		if (strcmp(l->domain[i].name, name) == 0)
+			sum = ledger_domain_sequences(&l->domain[i]);
+	return sum;
+}
+
+/*
+ * Whether the log is gone that the ledger counts with. A log whose end cannot be read, or did not
+ * come in time, may still hold all.
+ */
+static bool
+is_gone(const struct domains_facts *d, uint64_t counted)
+{
+	int64_t offsets = 0;
+
+	for (size_t p = 0; p < d->partitions_n; p++)
+		offsets += d->high[p];
+	return !d->unheard && counted > d->sequences_total && counted > (uint64_t)offsets;
+}
+
+/* One domain that is waited for. *lost: the ledger counts more of it than its topic holds. */
+static void
+add_open(struct text *t, const struct domains_facts *d, const struct ledger *last, bool *lost)
+{
+	uint64_t counted = count_in_ledger(last, d->name);
+
+	text_add(t, "domain=%s (%zu of %zu partitions have no End", d->name, count_open(d),
+	    d->partitions_n);
+	if (is_gone(d, counted)) {
+		text_add(t,
+		    "; topic %s holds %" PRIu64 " sequences, and the mix counts with %" PRIu64,
+		    d->topic, d->sequences_total, counted);
+		*lost = true;
+	}
+	text_add(t, ")");
+}
+
+/* The domains that one command publishes: named, unless there are too many. */
+static void
+add_command(struct text *t, const struct domains *d, const char *command, bool named, size_t *n)
+{
+	size_t of = 0;
+
+	for (size_t i = 0; i < d->n; i++) {
+		const struct domains_facts *at = &d->facts[i];
+
+		if (at->live || count_open(at) == 0 ||
+		    strcmp(config_publisher(d->config, at->name), command) != 0)
+			continue;
+		if (of++ == 0)
+			text_add(t, "%s`riffle %s -c %s", (*n)++ == 0 ? "" : " and ", command,
+			    d->config->path);
+		if (named)
+			text_add(t, " %s", at->name);
+	}
+	text_add(t, of == 0 ? "" : "`");
+}
+
+char *
+domains_missing(const struct domains *d, const struct ledger *last)
+{
+	struct text t = {0};
+	size_t n = 0, commands = 0;
+	bool lost = false;
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->facts[i].live || count_open(&d->facts[i]) == 0)
+			continue;
+		if (n < NAMED_MAX) {
+			text_add(&t, n == 0 ? "" : ", ");
+			add_open(&t, &d->facts[i], last, &lost);
+		}
+		n++;
+	}
+	if (n == 0)
+		text_add(&t,
+		    "the first sequence of any domain of corpus=%s, which names the tokenizer: "
+		    "`riffle produce -c %s` writes it",
+		    d->config->corpus, d->config->path);
+	if (n == 0)
+		return text_take(&t);
+	if (n > NAMED_MAX)
+		text_add(&t, " and %zu more", n - NAMED_MAX);
+	text_add(&t, ": ");
+	add_command(&t, d, "produce", n <= NAMED_MAX, &commands);
+	add_command(&t, d, "import", n <= NAMED_MAX, &commands);
+	text_add(&t, commands > 1 ? " publish them" : n > 1 ? " publishes them" : " publishes it");
+	if (lost)
+		text_add(&t,
+		    ". A log is gone that the mix has counted with: publish its domain from the "
+		    "same files and with the same keys, because the mix continues only with equal "
+		    "sequences");
+	return text_take(&t);
+}
+
+static void
+log_wait(const struct domains *d, const struct ledger *last)
+{
+	char *missing = domains_missing(d, last);
+
+	if (missing != NULL)
+		log_warning("mix: MIX-UNSEALED waiting for %s", missing);
+	free(missing);
 }
 
 static enum fail_code
-wait_sealed(struct domains *d, rd_kafka_t *reader, domains_stopped *stopped, void *opaque,
-    struct failure *f)
+wait_sealed(struct domains *d, rd_kafka_t *reader, const struct ledger *last,
+    domains_stopped *stopped, void *opaque, struct failure *f)
 {
-	int64_t logged_ms = clock_ms() - WAIT_LOG_MS;
+	struct log_reminder reminder = {0};
 
 	for (;;) {
 		size_t partition = 0;
@@ -274,10 +383,8 @@ wait_sealed(struct domains *d, rd_kafka_t *reader, domains_stopped *stopped, voi
 		if (stopped(opaque))
 			return fail(f, FAIL_STOPPED, "stopped while waiting for domain %s",
 			    open == NULL ? "topics" : open->name);
-		if (clock_ms() - logged_ms >= WAIT_LOG_MS) {
-			log_wait(d, open, partition);
-			logged_ms = clock_ms();
-		}
+		if (log_reminder_due(&reminder, clock_ms(), 0))
+			log_wait(d, last);
 		clock_pause_ms(ASK_AGAIN_MS);
 	}
 }
@@ -315,7 +422,7 @@ check_recipes(const struct config *c, rd_kafka_t *reader, struct failure *f)
 
 enum fail_code
 domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
-    domains_stopped *stopped, void *opaque, struct failure *f)
+    const struct ledger *last, domains_stopped *stopped, void *opaque, struct failure *f)
 {
 	struct domains *d = calloc(1, sizeof(*d));
 
@@ -326,7 +433,7 @@ domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
 		if (append(d, c->domains[i].name, c->domains[i].partitions, c->domains[i].live,
 			f) != FAIL_NONE)
 			goto failed;
-	if (wait_sealed(d, reader, stopped, opaque, f) != FAIL_NONE ||
+	if (wait_sealed(d, reader, last, stopped, opaque, f) != FAIL_NONE ||
 	    check_recipes(c, reader, f) != FAIL_NONE)
 		goto failed;
 	*out = d;

@@ -27,6 +27,7 @@
 #include "common/base/failure.h"
 #include "common/base/names.h"
 #include "common/config/config.h"
+#include "common/record/ledger.h"
 
 struct domains_facts {
 	char name[NAME_MAX_BYTES + 1];
@@ -57,14 +58,22 @@ typedef bool domains_stopped(void *opaque);
 
 /*
  * Gives *out, to be ended with domains_close(). Waits for the Ends, and until one domain shows the
- * tokenizer; logs every ten seconds whom it waits for; FAIL_STOPPED once stopped() says so.
+ * tokenizer; logs at once and then every minute what is missing (domains_missing()); FAIL_STOPPED
+ * once stopped() says so. `last`: the ledger's last record, zeroed before the first.
  * FAIL_CONFIG: two tokenizers, another sequence_length, or a log that is of another kind than the
  * configuration says (recipe.h); another source is a warning. Borrows the configuration. `reader`
  * is a KAFKA_READER with nothing assigned.
  */
 enum fail_code domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
-    domains_stopped *stopped, void *opaque, struct failure *f);
+    const struct ledger *last, domains_stopped *stopped, void *opaque, struct failure *f);
 void domains_close(struct domains *d); /* NULL is accepted */
+
+/*
+ * Every domain that domains_open() would wait for, and the command that publishes them. If the
+ * ledger counts more sequences of one than its topic holds, both numbers. Gives the text (free);
+ * NULL: no memory. Pure.
+ */
+char *domains_missing(const struct domains *d, const struct ledger *last);
 
 /* Index of a domain by name; -1: there is none. Here, as what libriffle needs of it is no more. */
 static inline int

@@ -9,6 +9,7 @@
  *     feed_pieces     in which pieces domains are read, and which stay in memory
  *     domains         lengths, sizes and tokenizer of the domains of a mix; what has grown since
  *     partition_tail  the last record of a partition, which tells its length
+ *     log_record      what a record is to somebody who reads all sequences in order
  *     partition_log   all sequences of one sealed partition, with their tokens decoded
  *     recipes         whether domain logs are what the configuration says
  *     last_drawn      whether domain logs are those that a mix has drawn from

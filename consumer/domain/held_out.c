@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/kafka/kafka.h"
-#include "common/record/schema.h"
+#include "consumer/domain/log_record.h"
 #include "consumer/domain/partition_tail.h"
 
 enum { NUMBER_MAX_BYTES = 24 };
@@ -40,6 +40,7 @@ open_handle(struct held_out *h, const struct held_out_options *o, struct failure
 	    .role = KAFKA_READER,
 	    .properties = o->properties,
 	    .client = "validate",
+	    .quiet = true,
 	    .tune = &tune,
 	    .tune_n = 1,
 	};
@@ -229,25 +230,18 @@ assign(struct held_out *h, struct failure *f)
 static enum fail_code
 take(struct held_out *h, struct held_out_sequence *out, bool *taken, struct failure *f)
 {
-	const uint8_t *bytes = h->held->payload;
-	enum schema_record which;
+	const rd_kafka_message_t *m = h->held;
+	enum log_record what;
 
 	*taken = false;
-	if (schema_which(&which, bytes, h->held->len, f) != FAIL_NONE)
+	if (log_record_judge(&what, &out->view, m->payload, m->len, h->ordinal, f) != FAIL_NONE)
 		return f->code;
-	if (which == SCHEMA_END)
-		return FAIL_NONE; /* of an earlier run: the last one is where reading ends */
-	if (which != SCHEMA_SEQUENCE)
-		return fail(
-		    f, FAIL_DATA, "a %s record stands where sequences do", schema_name[which]);
-	if (sequence_decode(&out->view, bytes, h->held->len, f) != FAIL_NONE)
-		return f->code;
-	if (out->view.ordinal > h->ordinal)
+	if (what == LOG_RECORD_PASSED)
+		return FAIL_NONE;
+	if (what == LOG_RECORD_GAP)
 		return fail(f, FAIL_DATA, "ordinal %" PRIu64 ", where %" PRIu64 " is due%s",
 		    out->view.ordinal, h->ordinal,
 		    h->low[h->at] > 0 ? ": the beginning of the topic was deleted" : "");
-	if (out->view.ordinal < h->ordinal)
-		return FAIL_NONE; /* published twice */
 	out->partition = h->at;
 	h->ordinal++;
 	*taken = true;

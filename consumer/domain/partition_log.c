@@ -9,8 +9,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/record/frame.h"
-#include "common/record/schema.h"
-#include "consumer/domain/partition_tail.h"
+#include "consumer/domain/log_record.h"
 
 enum { SLICE_MS = 100 };
 
@@ -36,6 +35,25 @@ fail_here(const struct partition_log *l, struct failure *f)
 	return fail_within(f, "topic %s, partition %" PRId32, l->topic, l->partition);
 }
 
+enum fail_code
+partition_log_judge(
+    const struct partition_tail *tail, int64_t low, uint64_t tokenizer, struct failure *f)
+{
+	if (low > 0)
+		return fail(f, FAIL_DATA,
+		    "its first %" PRId64 " records were deleted: it is not whole", low);
+	if (!tail->sealed)
+		return fail(f, FAIL_DATA,
+		    "has no End yet: run `riffle produce` (with --seal where the domain is live) "
+		    "or "
+		    "`riffle import` to its end");
+	if (tail->tokenizer != tokenizer)
+		return fail(f, FAIL_CONFIG,
+		    "was made with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64,
+		    tail->tokenizer, tokenizer);
+	return FAIL_NONE;
+}
+
 /* Where the partition is sealed. */
 static enum fail_code
 read_tail(struct partition_log *l, struct failure *f)
@@ -53,22 +71,10 @@ read_tail(struct partition_log *l, struct failure *f)
 		return fail(f, FAIL_DATA, "holds nothing yet: produce or import the domain first");
 	code = partition_tail_decode(&tail, m->payload, m->len, f);
 	rd_kafka_message_destroy(m);
-	if (code != FAIL_NONE)
-		return code;
-	if (low > 0)
-		return fail(f, FAIL_DATA,
-		    "its first %" PRId64 " records were deleted: it is not whole", low);
-	if (!tail.sealed)
-		return fail(f, FAIL_DATA,
-		    "has no End yet: run `riffle produce` (with --seal where the domain is live) "
-		    "or "
-		    "`riffle import` to its end");
-	if (tail.tokenizer != l->tokenizer)
-		return fail(f, FAIL_CONFIG,
-		    "was made with tokenizer %016" PRIx64 ", the configuration has %016" PRIx64,
-		    tail.tokenizer, l->tokenizer);
-	l->sequences = tail.sealed_sequences;
-	return FAIL_NONE;
+	if (code == FAIL_NONE)
+		code = partition_log_judge(&tail, low, l->tokenizer, f);
+	l->sequences = code == FAIL_NONE ? tail.sealed_sequences : 0;
+	return code;
 }
 
 static enum fail_code
@@ -187,20 +193,13 @@ static enum fail_code
 take(struct partition_log *l, struct partition_log_sequence *out, bool *there, struct failure *f)
 {
 	const rd_kafka_message_t *m = l->held;
-	enum schema_record which;
+	enum log_record what;
 
-	if (schema_which(&which, m->payload, m->len, f) != FAIL_NONE)
+	if (log_record_judge(&what, &out->record, m->payload, m->len, l->next, f) != FAIL_NONE)
 		return f->code;
-	if (which == SCHEMA_END)
-		return FAIL_NONE; /* more was appended behind it */
-	if (which != SCHEMA_SEQUENCE)
-		return fail(
-		    f, FAIL_DATA, "a %s record stands where sequences do", schema_name[which]);
-	if (sequence_decode(&out->record, m->payload, m->len, f) != FAIL_NONE)
-		return f->code;
-	if (out->record.ordinal < l->next)
-		return FAIL_NONE; /* a duplicate */
-	if (out->record.ordinal > l->next)
+	if (what == LOG_RECORD_PASSED)
+		return FAIL_NONE;
+	if (what == LOG_RECORD_GAP)
 		return fail(f, FAIL_DATA,
 		    "sequence %" PRIu64 " stands where %" PRIu64 " belongs: records were deleted",
 		    out->record.ordinal, l->next);

@@ -21,6 +21,7 @@
 #include "common/base/failure.h"
 #include "common/base/stop.h"
 #include "common/record/sequence.h"
+#include "consumer/domain/partition_tail.h"
 
 struct partition_log;
 
@@ -48,5 +49,12 @@ uint64_t partition_log_sequences(const struct partition_log *l); /* up to the la
  */
 enum fail_code partition_log_next(struct partition_log *l, const struct stop *stop,
     struct partition_log_sequence *out, bool *there, struct failure *f);
+
+/*
+ * Whether a partition is whole, by its last record and the first offset that is kept. FAIL_DATA:
+ * records were deleted, or it is not sealed. FAIL_CONFIG: it has another tokenizer. Pure.
+ */
+enum fail_code partition_log_judge(
+    const struct partition_tail *tail, int64_t low, uint64_t tokenizer, struct failure *f);
 
 #endif

@@ -8,6 +8,8 @@
 #include "common/base/clock.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/mix_names.h"
+#include "common/kafka/offsets.h"
 
 enum { SLICE_MS = 100 };
 
@@ -52,10 +54,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0) {
-		fail(f, FAIL_CONFIG,
-		    "topic %s does not exist: is %s the name of the mix, and has `riffle topics "
-		    "--create` been run?",
-		    l->topic, mix);
+		mix_names_fail(l->rk, l->topic, mix, f);
 		goto failed;
 	}
 	*out = l;
@@ -319,6 +318,12 @@ ledger_log_ask(struct ledger *out, bool *any, const char *mix, const struct prop
 	return code;
 }
 
+uint64_t
+ledger_log_earliest(const struct ledger *first, bool cut)
+{
+	return (uint64_t)(cut ? first->step_next : first->step_first);
+}
+
 enum fail_code
 ledger_log_begins(uint64_t *step, bool *cut, const char *mix, const struct properties *properties,
     int timeout_ms, struct failure *f)
@@ -332,8 +337,8 @@ ledger_log_begins(uint64_t *step, bool *cut, const char *mix, const struct prope
 	if (code != FAIL_NONE)
 		return code;
 	code = read_first(l, &low, &first, &found, &any, f);
-	*step = any ? (uint64_t)first.step_first : 0;
 	*cut = low > 0;
+	*step = any ? ledger_log_earliest(&first, *cut) : 0;
 	ledger_clear(&first);
 	ledger_log_close(l);
 	return code;
@@ -435,7 +440,7 @@ step_back(struct ledger_log *l, int64_t low, int64_t *at, struct failure *f)
 
 	assert(low <= *at);
 	for (int64_t distance = 4; before == end && end > low; distance *= 2) {
-		int64_t from = end - low > distance ? end - distance : low, offset = from;
+		int64_t from = offsets_before(low, end, distance), offset = from;
 
 		if (assign(l, from, f) != FAIL_NONE)
 			return f->code;

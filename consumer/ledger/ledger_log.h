@@ -92,9 +92,15 @@ enum fail_code ledger_log_ask(struct ledger *out, bool *any, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);
 
 /*
+ * The first step that the first record kept allows to derive. A record holds the state after its
+ * own steps. If the records before it were deleted (`cut`), these steps cannot be derived. Pure.
+ */
+uint64_t ledger_log_earliest(const struct ledger *first, bool cut);
+
+/*
  * The step at which the ledger of a mix begins, with handles of its own; 0 where it is empty. Only
  * one that was republished begins with another step than 0. *cut: or one whose first records were
- * deleted.
+ * deleted: ledger_log_earliest().
  */
 enum fail_code ledger_log_begins(uint64_t *step, bool *cut, const char *mix,
     const struct properties *properties, int timeout_ms, struct failure *f);

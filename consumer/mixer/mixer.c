@@ -625,6 +625,32 @@ replan_domain(struct mixer *m, size_t i, const struct mixer_source *s, bool know
 	return FAIL_NONE;
 }
 
+/*
+ * Domain i, which the mix has had without a sequence, must keep weight 0. Its epoch 0 stays empty
+ * although the topic may hold sequences by now.
+ */
+static enum fail_code
+check_stays_undrawn(const struct mixer *m, size_t i, const struct mixer_plan *p, struct failure *f)
+{
+	const struct cursor *c = &m->cursor[i];
+	const struct mixer_source *s = mixer_plan_source(p, c->name);
+	double most = s == NULL ? 0 : s->weight;
+
+	if (c->live || cursor_length(c) > 0)
+		return FAIL_NONE;
+	for (size_t k = 0; k < p->phases_n; k++)
+		for (size_t w = 0; w < p->phase[k].weights_n; w++)
+			if (strcmp(p->phase[k].weight[w].domain, c->name) == 0 &&
+			    p->phase[k].weight[w].weight > most)
+				most = p->phase[k].weight[w].weight;
+	if (most == 0)
+		return FAIL_NONE;
+	return fail(f, FAIL_CONFIG,
+	    "domain %s has weight %g and had not one sequence when this mix took it in, and the "
+	    "mix never draws what was appended to it since: give it weight 0, or start another mix",
+	    c->name, most);
+}
+
 /* The last phase of a plan that starts before `step`; NULL: none does. */
 static const struct mixer_phase *
 phase_before(const struct mixer_plan *p, uint64_t step)
@@ -737,7 +763,8 @@ mixer_replan(
 		const char *name = m->cursor[i].name;
 		bool known = was != NULL && mixer_plan_source(was, name) != NULL;
 
-		if ((was != NULL && check_shuffle(m, i, p, was, f) != FAIL_NONE) ||
+		if (check_stays_undrawn(m, i, p, f) != FAIL_NONE ||
+		    (was != NULL && check_shuffle(m, i, p, was, f) != FAIL_NONE) ||
 		    replan_domain(m, i, mixer_plan_source(p, name), known, &moved, f) != FAIL_NONE)
 			return f->code;
 	}

@@ -215,8 +215,12 @@ check_weights(const struct mixer *m, const struct ledger_change *c, struct failu
 		else if (need_active(m, w->domain, &d, f) != FAIL_NONE)
 			return f->code;
 		if (w->weight > 0 && is_empty(m, d))
-			return fail(f, FAIL_DATA, "domain %s has weight %g and not one sequence",
-			    w->domain, w->weight);
+			return fail(f, FAIL_DATA, "domain %s has weight %g and not one sequence%s",
+			    w->domain, w->weight,
+			    c->kind == LEDGER_JOIN
+				? ""
+				: ": this mix took it in empty, and never draws what is appended "
+				  "to it; start another mix to use it");
 	}
 	return FAIL_NONE;
 }

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/offsets.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/ledger_log.h"
@@ -147,7 +148,7 @@ ask_emptied(struct attach *a, bool *emptied, struct failure *f)
 	enum fail_code code =
 	    kafka_watermarks(a->reader, a->ledger_topic, 0, &low, &high, ASK_TIMEOUT_MS, f);
 
-	*emptied = code == FAIL_NONE && low > 0;
+	*emptied = code == FAIL_NONE && offsets_emptied(low, high);
 	return code;
 }
 
@@ -443,6 +444,14 @@ attach_reached(struct attach *a, bool *reached, int64_t *step, struct failure *f
 		   (uint64_t)last.step_next >= a->accept.until_step;
 	ledger_clear(&last);
 	return code;
+}
+
+enum fail_code
+attach_last(struct attach *a, struct ledger *last, struct failure *f)
+{
+	bool found;
+
+	return read_yet(a, last, &found, f);
 }
 
 enum fail_code

@@ -7,17 +7,13 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "consumer/ledger/run_position.h"
 
-enum { LEAD_TIMEOUT_MS = 10000, BACK_AGAIN_MS = 60000 };
+enum { LEAD_TIMEOUT_MS = 10000 };
 
 struct run {
 	const char *name;
 	struct run_position_query *commits;
-	bool any;           /* the broker knows a commit */
-	uint64_t step;      /* that the lead counts from */
-	uint64_t known;     /* the highest that broker or ledger have known */
-	int64_t back_ms;    /* when it was said last that it went back; 0: never */
+	struct lead_run at;
 	int64_t blocked_ms; /* for which the mixer has waited for it */
 };
 
@@ -87,32 +83,44 @@ lead_close(struct lead *l)
 	free(l);
 }
 
-/*
- * What the broker says of a run now. A change for the worse is warned about once; two trainers of
- * one rank take each other back at every commit: that is one line a minute.
- */
-static void
-take_position(const struct lead *l, struct run *r, const struct run_position *at)
+enum lead_change
+lead_run_take(struct lead_run *r, const struct run_position *at, int64_t now_ms)
 {
-	bool lost = r->any && !at->any;
-	bool back = at->any && at->step < r->step;
+	bool lost = r->any && !at->any, back = at->any && at->step < r->step;
+	enum lead_change change = lost ? LEAD_LOST : LEAD_STEADY;
 
-	r->any = at->any;
-	if (lost)
-		log_warning("mix: MIX-RUN-LOST mix=%s run=%s: it was at step=%" PRIu64
-			    ", and the broker knows no commit of group %s any more",
-		    l->mix, r->name, r->step, run_position_group(r->commits));
-	if (back && (r->back_ms == 0 || clock_ms() - r->back_ms >= BACK_AGAIN_MS)) {
-		r->back_ms = clock_ms();
-		log_warning("mix: MIX-RUN-BACK mix=%s run=%s: it went back from step=%" PRIu64
-			    " to step=%" PRIu64
-			    ": a trainer that was started there, or two trainers of one rank?",
-		    l->mix, r->name, r->step, at->step);
+	if (back && (r->back_ms == 0 || now_ms - r->back_ms >= LEAD_BACK_AGAIN_MS)) {
+		r->back_ms = now_ms;
+		change = LEAD_BACK;
 	}
+	r->any = at->any;
 	if (at->any)
 		r->step = at->step;
 	if (r->step > r->known)
 		r->known = r->step;
+	return change;
+}
+
+/* Warns of a change for the worse. */
+static void
+take_position(const struct lead *l, struct run *r, const struct run_position *at)
+{
+	uint64_t was = r->at.step;
+
+	switch (lead_run_take(&r->at, at, clock_ms())) {
+	case LEAD_STEADY: break;
+	case LEAD_LOST:
+		log_warning("mix: MIX-RUN-LOST mix=%s run=%s: it was at step=%" PRIu64
+			    ", and the broker knows no commit of group %s any more",
+		    l->mix, r->name, was, run_position_group(r->commits));
+		break;
+	case LEAD_BACK:
+		log_warning("mix: MIX-RUN-BACK mix=%s run=%s: it went back from step=%" PRIu64
+			    " to step=%" PRIu64
+			    ": a trainer that was started there, or two trainers of one rank?",
+		    l->mix, r->name, was, at->step);
+		break;
+	}
 }
 
 static enum fail_code
@@ -145,7 +153,7 @@ slowest(const struct lead *l)
 	struct run *lowest = l->runs_n == 0 ? NULL : &l->run[0];
 
 	for (size_t i = 1; i < l->runs_n; i++)
-		if (l->run[i].step < lowest->step)
+		if (l->run[i].at.step < lowest->at.step)
 			lowest = &l->run[i];
 	return lowest;
 }
@@ -155,7 +163,7 @@ lead_slowest(const struct lead *l, uint64_t *step)
 {
 	const struct run *r = slowest(l);
 
-	*step = r == NULL ? 0 : r->step;
+	*step = r == NULL ? 0 : r->at.step;
 	return r == NULL ? "" : r->name;
 }
 
@@ -169,8 +177,15 @@ const char *
 lead_run(const struct lead *l, size_t i, uint64_t *step)
 {
 	assert(i < l->runs_n);
-	*step = l->run[i].step;
+	*step = l->run[i].at.step;
 	return l->run[i].name;
+}
+
+bool
+lead_committed(const struct lead *l, size_t i)
+{
+	assert(i < l->runs_n);
+	return l->run[i].at.any;
 }
 
 void
@@ -238,8 +253,8 @@ lead_attach(struct lead *l, const struct ledger *last, struct failure *f)
 		struct run *r = &l->run[i];
 		uint64_t step = ledger_run_step(last, r->name);
 
-		r->known = step > r->step ? step : r->step;
-		if (step > 0 && !r->any)
+		r->at.known = step > r->at.step ? step : r->at.step;
+		if (step > 0 && !r->at.any)
 			return fail(f, FAIL_CONFIG,
 			    "run %s was at step %" PRIu64
 			    " by the ledger, and the broker knows no commit of group %s any more: "
@@ -278,8 +293,8 @@ reset_configured(struct lead *l, struct run *r, uint64_t to, uint64_t *from, str
 	take_position(l, r, &at);
 	if (check_commits(run_position_group(r->commits), &at, to, f) != FAIL_NONE)
 		return f->code;
-	*from = r->known;
-	r->known = to;
+	*from = r->at.known;
+	r->at.known = to;
 	return FAIL_NONE;
 }
 
@@ -328,7 +343,7 @@ lead_save(const struct lead *l, struct ledger *to, struct failure *f)
 	if (to->run == NULL)
 		return fail_memory(f);
 	for (size_t i = 0; i < l->runs_n; i++)
-		if (add_run(to->run, &to->runs_n, l->run[i].name, (int64_t)l->run[i].known, f) !=
+		if (add_run(to->run, &to->runs_n, l->run[i].name, (int64_t)l->run[i].at.known, f) !=
 		    FAIL_NONE)
 			return f->code;
 	for (size_t i = 0; i < l->others_n; i++)

@@ -13,7 +13,7 @@
  * mix of weeks in hours, and a run that is slower than the topic's retention would lose steps.
  *
  * Dead runs. A run in mix.runs that nobody trains any more holds the mixer up for ever: MIX-LEAD
- * names it every ten seconds, and only taking it out of mix.runs helps. The other way round, a
+ * names it once a minute, and only taking it out of mix.runs helps. The other way round, a
  * broker forgets the commits of a group in which nothing happens for offsets.retention.minutes.
  * Such a run would stand at step 0, and a mixer that is already m steps ahead of that would wait
  * for ever, while a resumed trainer would start from nothing. So each ledger record says where the
@@ -47,11 +47,13 @@
 #define CONSUMER_PUBLISH_LEAD_H
 
 #include <librdkafka/rdkafka.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "common/record/ledger.h"
+#include "consumer/ledger/run_position.h"
 
 struct lead;
 
@@ -76,6 +78,9 @@ const char *lead_slowest(const struct lead *l, uint64_t *step);
 size_t lead_runs(const struct lead *l);
 const char *lead_run(const struct lead *l, size_t i, uint64_t *step);
 
+/* Whether the broker knows a commit of the i-th. */
+bool lead_committed(const struct lead *l, size_t i);
+
 /* The mixer has waited so long for lead_slowest(); how long so far for the i-th. */
 void lead_blocked(struct lead *l, int64_t ms);
 int64_t lead_blocked_ms(const struct lead *l, size_t i);
@@ -96,5 +101,29 @@ enum fail_code lead_attach(struct lead *l, const struct ledger *last, struct fai
 
 /* Fills to->run: the known position of every run. FAIL_DATA: more than LEDGER_RUNS_MAX. */
 enum fail_code lead_save(const struct lead *l, struct ledger *to, struct failure *f);
+
+/* ---- one run, with plain values ---- */
+
+enum { LEAD_BACK_AGAIN_MS = 60000 };
+
+/* Zeroed: nothing is known. */
+struct lead_run {
+	bool any;        /* the broker knows a commit */
+	uint64_t step;   /* that the lead counts from */
+	uint64_t known;  /* the highest that broker or ledger have known */
+	int64_t back_ms; /* when LEAD_BACK was returned last; 0: never */
+};
+
+enum lead_change {
+	LEAD_STEADY, /* nothing to warn of */
+	LEAD_LOST,   /* the broker knew a commit, and knows none any more */
+	LEAD_BACK,   /* it went back */
+};
+
+/*
+ * Takes what the broker reports of a run at the time `now_ms` > 0. Two trainers of one rank take
+ * each other back with every commit: LEAD_BACK is returned once per LEAD_BACK_AGAIN_MS.
+ */
+enum lead_change lead_run_take(struct lead_run *r, const struct run_position *at, int64_t now_ms);
 
 #endif

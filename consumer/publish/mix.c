@@ -26,6 +26,7 @@
 #include "consumer/publish/lengths.h"
 #include "consumer/publish/output.h"
 #include "consumer/publish/standby.h"
+#include "consumer/publish/wait_words.h"
 #include "consumer/publish/worst_case.h"
 
 enum {
@@ -40,9 +41,8 @@ enum {
 	LEAD_BLOCKED_MAX_MS = 500,
 	LEAD_PAUSE_MS = 5,
 	LEAD_PAUSE_MAX_MS = 100,
-	WAIT_PARTS = 16,      /* of a wait, that its next turn may last */
-	WARN_MAX_MS = 300000, /* between two warnings of a wait: doubled from LOG_MS on */
-	LOOK_MS = 2000, /* between two looks for another mixer, while nothing may be written */
+	WAIT_PARTS = 16, /* of a wait, that its next turn may last */
+	LOOK_MS = 2000,  /* between two looks for another mixer, while nothing may be written */
 	DRY_PAUSE_MS = 20,
 	RECOVER_PAUSE_MS = 500,
 	SETTLE_TRIES = 3,       /* brokers may end again as a hanging transaction is aborted */
@@ -73,15 +73,14 @@ struct mix {
 	int64_t lead_asked_ms; /* last question for the trainers' positions */
 	int64_t blocked_ms;    /* since when the lead is used up; 0: it is not */
 	int64_t dry_ms;        /* since when a live domain is dry and waited for; 0: none is */
-	int64_t warned_ms;     /* of either wait, */
-	int64_t warn_ms;       /* and when it is next, after that */
-	int64_t looked_ms;     /* in either wait: last look for another mixer, */
-	int64_t ends_ms;       /* and at the ends of the lanes; */
-	bool ends_back;        /* one lay before what was written there */
-	int64_t drew_ms;       /* the last step, or the last look at what was drawn before it */
-	int64_t failing_ms;    /* since when failures follow each other without progress; 0: none */
-	int64_t began_ms;      /* the first step; 0: none yet */
-	int64_t logged_ms;     /* progress, with what was published by then: */
+	struct log_reminder reminder; /* of either wait */
+	int64_t looked_ms;            /* in either wait: last look for another mixer, */
+	int64_t ends_ms;              /* and at the ends of the lanes; */
+	bool ends_back;               /* one lay before what was written there */
+	int64_t drew_ms;    /* the last step, or the last look at what was drawn before it */
+	int64_t failing_ms; /* since when failures follow each other without progress; 0: none */
+	int64_t began_ms;   /* the first step; 0: none yet */
+	int64_t logged_ms;  /* progress, with what was published by then: */
 	uint64_t logged_steps, logged_bytes;
 	bool waited; /* tell_waits() */
 
@@ -485,6 +484,19 @@ look_for_nothing_to_do(struct mix *m, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Waits for the Ends. What the ledger counts shows which log is gone that was there before. */
+static enum fail_code
+open_domains(struct mix *m, struct failure *f)
+{
+	struct ledger last = {0};
+	enum fail_code code = attach_last(&m->attach, &last, f);
+
+	if (code == FAIL_NONE)
+		code = domains_open(&m->domains, m->attach.reader, m->config, &last, stopped, m, f);
+	ledger_clear(&last);
+	return code;
+}
+
 static enum fail_code
 open_all(struct mix *m, struct failure *f)
 {
@@ -510,7 +522,7 @@ open_all(struct mix *m, struct failure *f)
 	if (m->over)
 		return FAIL_NONE;
 	if (election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
-	    domains_open(&m->domains, m->attach.reader, c, stopped, m, f) != FAIL_NONE ||
+	    open_domains(m, f) != FAIL_NONE ||
 	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||
 	    lead_open(&m->lead, c, f) != FAIL_NONE ||
 	    control_requests_open(&m->requests, c->mix.name, &c->kafka, m->lead, &judges, f) !=
@@ -921,19 +933,36 @@ look_after_wait(struct mix *m, struct failure *f)
 	return check_drawn(m, NULL, f);
 }
 
-/* Whether to warn of a wait that began when *since_ms was 0: after a while, then less often. */
+/* Whether to warn of a wait that begins now if *since_ms is 0: after a while, then every minute. */
 static bool
 warn_of_wait(struct mix *m, int64_t *since_ms, int64_t now)
 {
 	if (*since_ms == 0) {
-		*since_ms = m->warned_ms = now;
-		m->warn_ms = LOG_MS;
+		*since_ms = now;
+		m->reminder = (struct log_reminder){0};
 	}
-	if (now - m->warned_ms < m->warn_ms)
-		return false;
-	m->warned_ms = now;
-	m->warn_ms = m->warn_ms > WARN_MAX_MS / 2 ? WARN_MAX_MS : 2 * m->warn_ms;
-	return true;
+	return log_reminder_due(&m->reminder, now, LOG_MS);
+}
+
+/* Names every run that the mixer waits for, and what to type. */
+static void
+warn_of_lead(const struct mix *m)
+{
+	size_t n = lead_runs(m->lead);
+	struct wait_words_run *run = calloc(n + 1, sizeof(*run));
+	char *words = NULL;
+
+	for (size_t i = 0; run != NULL && i < n; i++) {
+		run[i].name = lead_run(m->lead, i, &run[i].step);
+		run[i].committed = lead_committed(m->lead, i);
+	}
+	if (run != NULL)
+		words = wait_words_lead(
+		    run, n, step_next(m), m->config->mix.max_lead_steps, m->config->path);
+	if (words != NULL)
+		log_warning("mix: MIX-LEAD waiting for %s", words);
+	free(words);
+	free(run);
 }
 
 /*
@@ -959,8 +988,6 @@ static enum fail_code
 wait_for_trainers(struct mix *m, struct failure *f)
 {
 	int64_t now = clock_ms(), pause_ms;
-	uint64_t step;
-	const char *run = lead_slowest(m->lead, &step);
 
 	if (commit_open(m, f) != FAIL_NONE || look_while_waiting(m, f) != FAIL_NONE)
 		return f->code;
@@ -969,9 +996,7 @@ wait_for_trainers(struct mix *m, struct failure *f)
 	output_serve(&m->output);
 	tell_waits(m);
 	if (warn_of_wait(m, &m->blocked_ms, now))
-		log_warning("mix: MIX-LEAD waiting for run=%s at step=%" PRIu64 ": step=%" PRIu64
-			    " is max_lead_steps=%" PRIu32 " ahead of it",
-		    run, step, step_next(m), m->config->mix.max_lead_steps);
+		warn_of_lead(m);
 	pause_ms = turn_ms(m, now, LEAD_PAUSE_MS, LEAD_PAUSE_MAX_MS);
 	if (read_ahead(m, now - m->blocked_ms, pause_ms, f) != FAIL_NONE)
 		return f->code;
@@ -998,9 +1023,9 @@ wait_for_domain(struct mix *m, struct failure *f)
 	if (warn_of_wait(m, &m->dry_ms, now))
 		log_warning("mix: MIX-DRY waiting for domain=%s partition=%" PRIu32
 			    " ordinal=%" PRIu64 " at step=%" PRIu64
-			    ": `riffle produce %s --follow` writes it; on_dry: lend would continue",
+			    ": `riffle produce -c %s %s --follow` writes it",
 		    mixer_domain_name(mixer_of(m), d->domain), d->partition, d->ordinal,
-		    step_next(m), mixer_domain_name(mixer_of(m), d->domain));
+		    step_next(m), m->config->path, mixer_domain_name(mixer_of(m), d->domain));
 	clock_pause_ms(DRY_PAUSE_MS);
 	return FAIL_NONE;
 }
@@ -1271,5 +1296,8 @@ mix_run(const struct mix_options *o, struct failure *f)
 			code = recover(&m, f);
 	}
 	close_all(&m);
-	return code == FAIL_STOPPED ? FAIL_NONE : code;
+	if (code != FAIL_STOPPED)
+		return code;
+	log_info("mix: mix=%s %s", o->config->mix.name, f->text);
+	return FAIL_NONE;
 }

@@ -14,6 +14,7 @@
  *     control_requests  the control topic: followed, judged, answered
  *     lengths           how long domains are, as a snapshot for each transaction
  *     lead              how far the trainers are, and so how far the mixer may be
+ *     wait_words        what is said about runs that hold the mixer up; pure
  *     worst_case        how much memory that may take, against mix.memory
  *     output            what is written: steps, ledger record, dead letters, the end
  *     dead_letters      records that could not be used, until they are written as dead letters

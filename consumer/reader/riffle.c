@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/base/text.h"
 #include "consumer/reader/riffle_internal.h"
 
 enum {
@@ -44,7 +45,7 @@ riffle_give(struct riffle_error *e, int code, const char *text)
 {
 	if (e != NULL) {
 		e->code = code;
-		snprintf(e->text, sizeof(e->text), "%s", text);
+		text_show(e->text, sizeof(e->text), TEXT_LINE, text, strlen(text));
 	}
 	return code;
 }
@@ -145,23 +146,14 @@ riffle_gate_end(struct riffle_gate *g)
 
 /* ---- waits ---- */
 
-bool
-riffle_wait_due(struct riffle_wait *w, int64_t now_ms)
-{
-	if (w->begun_ms == 0)
-		*w = (struct riffle_wait){now_ms, now_ms + RIFFLE_WAITING_FIRST_MS};
-	if (now_ms < w->next_ms)
-		return false;
-	w->next_ms = now_ms + RIFFLE_WAITING_EVERY_MS;
-	return true;
-}
-
 void
 riffle_wait_remind(struct riffle_wait *w, const char *text)
 {
 	int64_t now_ms = clock_ms();
 
-	if (riffle_wait_due(w, now_ms))
+	if (!w->reminder.began)
+		w->begun_ms = now_ms;
+	if (log_reminder_due(&w->reminder, now_ms, RIFFLE_WAITING_FIRST_MS))
 		log_warning("riffle: READ-WAITING seconds=%" PRId64 ": %s",
 		    (now_ms - w->begun_ms) / 1000, text);
 }

@@ -21,14 +21,14 @@
 #include <sys/types.h>
 
 #include "common/base/failure.h"
+#include "common/base/log.h"
 #include "common/config/properties.h"
 #include "common/record/feedback.h"
 #include "consumer/reader/riffle.h"
 
 enum {
 	RIFFLE_CLOSE_TIMEOUT_MS = 2000,  /* for what is on its way when something is closed */
-	RIFFLE_WAITING_FIRST_MS = 10000, /* before a wait is explained for the first time, */
-	RIFFLE_WAITING_EVERY_MS = 60000, /* and between two times */
+	RIFFLE_WAITING_FIRST_MS = 10000, /* before a wait is explained for the first time */
 };
 
 /* ---- errors: these write code and text into *e, which may be NULL, and return the code ---- */
@@ -106,12 +106,9 @@ bool riffle_gate_end(struct riffle_gate *g);
  * wait that has not begun, as it is after each step.
  */
 struct riffle_wait {
-	int64_t begun_ms; /* 0: it has not begun */
-	int64_t next_ms;  /* when the next line is due */
+	struct log_reminder reminder;
+	int64_t begun_ms;
 };
-
-/* Whether a line is due at now_ms, which is then said. The first call begins the wait. Pure. */
-bool riffle_wait_due(struct riffle_wait *w, int64_t now_ms);
 
 /* The caller still waits, for what `text` says: warns if that is due. */
 void riffle_wait_remind(struct riffle_wait *w, const char *text);

@@ -10,6 +10,7 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
+#include "common/kafka/offsets.h"
 #include "consumer/batches/lanes.h"
 #include "consumer/ledger/batch_topic.h"
 
@@ -320,7 +321,7 @@ watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, 
 	if (m == NULL &&
 	    kafka_watermarks(w->rk, w->topic, 0, &low, &high, WATCHDOG_ANSWER_MS, &f) ==
 		FAIL_NONE &&
-	    high > 0 && low == high)
+	    offsets_emptied(low, high))
 		snprintf(reason, room,
 		    "topic %s holds no record any more: its records were deleted. `riffle status` "
 		    "says what to do",

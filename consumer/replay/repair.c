@@ -17,6 +17,7 @@
 #include "consumer/publish/transactions.h"
 #include "consumer/publish/worst_case.h"
 #include "consumer/replay/lane_fill.h"
+#include "consumer/replay/repair_plan.h"
 #include "consumer/replay/replay.h"
 
 enum { OPEN_MS = 15000, ASK_MS = 30000, LOOKS_MAX = 3 };
@@ -32,7 +33,7 @@ struct work {
 	struct lane_map map;  /* where they lie */
 	uint32_t lanes;
 	struct lane_ends_report report;
-	uint64_t *absent_from; /* [lanes] */
+	uint64_t *next, *absent_from; /* [lanes] */
 	struct transactions *transactions;
 	struct repair_result *result;
 };
@@ -96,11 +97,27 @@ read_ends(struct work *w, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* For decisions about it. */
+static struct repair_found
+found(const struct work *w)
+{
+	return (struct repair_found){
+	    .last = &w->last,
+	    .ledger = &w->ledger,
+	    .end = w->end,
+	    .report = &w->report,
+	    .lanes = w->lanes,
+	    .from_given = w->o->from_given,
+	    .from_step = w->o->from_step,
+	};
+}
+
 static bool
 is_level(const struct work *w)
 {
-	return w->report.behind.n == 0 && w->report.ahead.n == 0 && w->report.open.n == 0 &&
-	       !w->ledger.open;
+	struct repair_found at = found(w);
+
+	return repair_plan_level(&at);
 }
 
 /*
@@ -176,98 +193,52 @@ abort_open(struct work *w, struct failure *f)
 
 /* ---- what is missing ---- */
 
-/* The first step that is kept on every lane that keeps any. */
 static enum fail_code
-first_kept(const struct work *w, uint64_t *step, struct failure *f)
+ask_kept(const struct work *w, struct step_records_kept *kept, struct failure *f)
 {
-	struct step_records_kept kept;
 	struct step_records *records;
 	enum fail_code code = step_records_open(&records, w->mix, &w->o->config->kafka, OPEN_MS, f);
 
 	if (code != FAIL_NONE)
 		return code;
-	code = step_records_earliest(records, &kept, f);
+	code = step_records_earliest(records, kept, f);
 	step_records_close(records);
-	*step = kept.any ? kept.whole : w->ledger.first;
 	return code;
 }
 
-/* Where a lane that holds no record is filled from. */
-static enum fail_code
-empty_from(const struct work *w, uint64_t *step, struct failure *f)
+static void
+warn_uncommitted(const struct work *w, uint64_t step)
 {
-	if (first_kept(w, step, f) != FAIL_NONE)
-		return f->code;
-	for (uint32_t i = 0; i < w->lanes; i++)
-		if (w->end[i].any)
-			return FAIL_NONE;
-	if (!w->o->from_given)
-		return FAIL_NONE;
-	*step = w->o->from_step;
-	if (*step < w->ledger.first || *step >= w->ledger.next)
-		return fail(f, FAIL_DATA,
-		    "--from-step %" PRIu64 ": the ledger has the steps %" PRIu64 "..%" PRIu64,
-		    *step, w->ledger.first, w->ledger.next);
-	for (size_t i = 0; i < w->last.runs_n; i++) {
-		const struct ledger_run *run = &w->last.run[i];
-
-		if (run->step == 0)
+	for (size_t i = 0; i < w->last.runs_n; i++)
+		if (w->last.run[i].step == 0)
 			log_warning("repair: REPAIR-UNCOMMITTED run=%s has committed nothing: it "
 				    "will find step=%" PRIu64 " the earliest",
-			    run->name, *step);
-		else if ((uint64_t)run->step < *step)
-			return fail(f, FAIL_DATA,
-			    "--from-step %" PRIu64 ": run %s is at step %" PRId64
-			    " by the ledger, and would not find its steps: take --from-step "
-			    "%" PRId64,
-			    *step, run->name, run->step, run->step);
-	}
-	return FAIL_NONE;
+			    w->last.run[i].name, step);
 }
 
-/* Fills absent_from[]. *first: the lowest of them. */
+/* Where lanes that hold no record are filled from. */
 static enum fail_code
-find_missing(struct work *w, uint64_t *first, struct failure *f)
+find_from(const struct work *w, uint64_t *step, struct failure *f)
 {
-	uint64_t from = 0, end = w->report.highest;
+	struct repair_found at = found(w);
+	struct step_records_kept kept;
 
-	*first = end;
-	if (lane_ends_empty(w->end, w->lanes) && empty_from(w, &from, f) != FAIL_NONE)
+	if (ask_kept(w, &kept, f) != FAIL_NONE ||
+	    repair_plan_from(&at, &kept, step, f) != FAIL_NONE)
 		return f->code;
-	for (uint32_t i = 0; i < w->lanes; i++) {
-		struct repair_lane *lane = &w->result->lane[i];
-		uint64_t next = w->end[i].any ? w->end[i].next : from;
-
-		*lane = (struct repair_lane){next, end};
-		w->absent_from[i] = w->end[i].any && w->end[i].last ? UINT64_MAX : next;
-		if (next < *first)
-			*first = next;
-	}
+	if (w->o->from_given && !kept.any)
+		warn_uncommitted(w, *step);
 	return FAIL_NONE;
 }
 
-/* The end of the mix is on some lane, or in the ledger. */
-static bool
-is_ended(const struct work *w)
-{
-	bool ended = w->ledger.ended;
-
-	for (uint32_t i = 0; i < w->lanes; i++)
-		ended = ended || (w->end[i].any && w->end[i].last);
-	return ended;
-}
-
-/*
- * FAIL_DATA: a request stands in the control topic of which the ledger has no answer. Where the
- * topic ends before what was answered it was recreated: no record of it is known to be answered.
- */
+/* FAIL_DATA: a request stands in the control topic of which the ledger has no answer. */
 static enum fail_code
 check_requests(const struct work *w, struct failure *f)
 {
 	struct kafka_options k = {
 	    .role = KAFKA_ADMIN, .properties = &w->o->config->kafka, .client = "repair"};
 	char topic[TOPIC_MAX_BYTES + 1];
-	int64_t low = 0, high = 0, next = w->last.control_next;
+	int64_t low = 0, high = 0, request;
 	int partitions;
 	rd_kafka_t *rk;
 	enum fail_code code = kafka_open(&rk, &k, f);
@@ -282,41 +253,34 @@ check_requests(const struct work *w, struct failure *f)
 	kafka_close(rk);
 	if (code != FAIL_NONE)
 		return code;
-	if (next > high)
-		next = low;
-	if (next >= high)
+	request = repair_plan_unanswered(w->last.control_next, low, high);
+	if (request < 0)
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
 	    "steps %" PRIu64 "..%" PRIu64 " are lost in the ledger, and some lanes have lost them "
 	    "too; a request in %s, at offset %" PRId64
 	    ", may have changed them, and the ledger has "
 	    "lost its answer: delete the mix's topics, or start a mix of another name",
-	    w->ledger.next, w->report.highest, topic, next);
+	    w->ledger.next, w->report.highest, topic, request);
 }
 
-/*
- * Steps beyond the ledger that some lanes lack, too: no record proves what such a lane held. They
- * are certain where nothing but domain logs of fixed length decides.
- */
+/* FAIL_DATA: steps beyond the ledger cannot be derived with certainty. */
 static enum fail_code
 check_certain(const struct work *w, struct failure *f)
 {
-	bool lacks = false;
+	struct repair_found at = found(w);
+	const char *live = repair_plan_live(&at);
 
-	for (uint32_t i = 0; i < w->lanes; i++)
-		lacks = lacks || w->end[i].next < w->report.highest;
-	if (!lacks || w->report.highest == w->ledger.next)
+	if (!repair_plan_guesses(&at))
 		return FAIL_NONE;
-	for (size_t i = 0; i < w->last.domains_n; i++)
-		if (w->last.domain[i].live && w->last.domain[i].state == LEDGER_ACTIVE)
-			return fail(f, FAIL_DATA,
-			    "steps %" PRIu64 "..%" PRIu64
-			    " are lost in the ledger, and some lanes have lost them too; domain %s "
-			    "is live, and how long it was when they were drawn is not known: "
-			    "delete "
-			    "the mix's topics, or start a mix of another name",
-			    w->ledger.next, w->report.highest, w->last.domain[i].name);
-	return check_requests(w, f);
+	if (live == NULL)
+		return check_requests(w, f);
+	return fail(f, FAIL_DATA,
+	    "steps %" PRIu64 "..%" PRIu64
+	    " are lost in the ledger, and some lanes have lost them too; domain %s is live, and "
+	    "how long it was when they were drawn is not known: delete the mix's topics, or start "
+	    "a mix of another name",
+	    w->ledger.next, w->report.highest, live);
 }
 
 /* ---- nothing is missing at the ends: in the middle? ---- */
@@ -347,32 +311,19 @@ check_decodes(const struct work *w, const struct step_record *record, struct fai
 	return FAIL_NONE;
 }
 
-/* Where trainers may still read: the lowest position of a run that the ledger knows. */
-static uint64_t
-lowest_run(const struct work *w, uint64_t kept)
-{
-	uint64_t lowest = UINT64_MAX;
-
-	for (size_t i = 0; i < w->last.runs_n; i++)
-		if ((uint64_t)w->last.run[i].step < lowest)
-			lowest = (uint64_t)w->last.run[i].step;
-	return lowest == UINT64_MAX || lowest < kept ? kept : lowest;
-}
-
 static enum fail_code
 scan(struct work *w, struct failure *f)
 {
 	struct step_record *record = calloc(w->lanes, sizeof(*record));
-	uint64_t end = w->ledger.next, first;
+	uint64_t end = w->ledger.next, first = end;
+	struct repair_found at = found(w);
 	struct step_records *records = NULL;
+	struct step_records_kept kept;
 	struct step_records_hole hole;
-	enum fail_code code = record == NULL ? fail_memory(f) : first_kept(w, &first, f);
+	enum fail_code code = record == NULL ? fail_memory(f) : ask_kept(w, &kept, f);
 
 	if (code == FAIL_NONE) {
-		if (!w->o->from_given)
-			first = lowest_run(w, first);
-		else if (w->o->from_step > first)
-			first = w->o->from_step;
+		first = repair_plan_scan(&at, kept.any ? kept.whole : w->ledger.first);
 		w->result->checked_first = first < end ? first : end;
 		w->result->checked_end = end;
 	}
@@ -397,20 +348,23 @@ scan(struct work *w, struct failure *f)
 static enum fail_code
 complete(struct work *w, struct failure *f)
 {
+	struct repair_found at = found(w);
 	struct lane_fill fill = {.transactions = w->transactions, .lanes = w->lanes};
 	struct replay_options o = {
 	    .config = w->o->config,
 	    .end = w->report.highest,
 	    .fill = &fill,
 	    .ledger_end = w->ledger.next,
-	    .ended = is_ended(w),
+	    .ended = repair_plan_ended(&at),
 	};
 	struct replay_result replayed;
+	uint64_t from = 0, lacked;
 	enum fail_code code;
 
+	w->next = calloc(w->lanes, sizeof(*w->next));
 	w->absent_from = calloc(w->lanes, sizeof(*w->absent_from));
 	w->result->lane = calloc(w->lanes, sizeof(*w->result->lane));
-	if (w->absent_from == NULL || w->result->lane == NULL)
+	if (w->next == NULL || w->absent_from == NULL || w->result->lane == NULL)
 		return fail_memory(f);
 	w->result->lanes = w->lanes;
 	w->result->ledger_first = w->ledger.next;
@@ -422,12 +376,14 @@ complete(struct work *w, struct failure *f)
 		    w->mix, w->ledger.next);
 	if (o.end == 0)
 		return fail(f, FAIL_DATA, "mix %s has no step: nothing can be derived", w->mix);
-	if (find_missing(w, &o.first, f) != FAIL_NONE || check_certain(w, f) != FAIL_NONE)
+	if (lane_ends_empty(w->end, w->lanes) && find_from(w, &from, f) != FAIL_NONE)
 		return f->code;
-	if (o.first > w->ledger.next)
-		o.first = w->ledger.next;
-	if (o.first == o.end) /* the last step is compared, and what ends the mix follows it */
-		o.first--;
+	lacked = repair_plan_lanes(&at, from, w->next, w->absent_from);
+	for (uint32_t i = 0; i < w->lanes; i++)
+		w->result->lane[i] = (struct repair_lane){w->next[i], o.end};
+	if (check_certain(w, f) != FAIL_NONE)
+		return f->code;
+	o.first = repair_plan_first(&at, lacked, o.end);
 	fill.absent_from = w->absent_from;
 	code = replay(&o, &replayed, f);
 	w->result->records = fill.records;
@@ -474,6 +430,7 @@ repair(const struct repair_options *o, struct repair_result *out, struct failure
 	transactions_close(w.transactions);
 	ledger_clear(&w.last);
 	free(w.end);
+	free(w.next);
 	free(w.absent_from);
 	return code;
 }

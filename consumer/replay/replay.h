@@ -29,6 +29,7 @@
  *     republish      writes the derived steps to another mix
  *     lane_fill      writes the derived records that lanes have lost
  *     repair         finds what lanes and ledger have lost, and has it derived and written
+ *     repair_plan    what repair decides from what it has found
  *     drawn          in which steps a sequence was drawn, and will be
  *     time_step      from a time to the first step that holds what a live domain got from then on
  *     published_step one step's records: from the batch topic, or derived where it lacks them

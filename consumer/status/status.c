@@ -13,6 +13,7 @@
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
+#include "consumer/publish/wait_words.h"
 
 bool
 status_is_mixed(const struct status *st)
@@ -504,6 +505,8 @@ find_late_problems(struct status *st)
 	    [STATUS_PART_LOSSES] = {"the last reports of losses", "the losses are incomplete"},
 	    [STATUS_PART_MIXERS] = {"the members of the election",
 		"it is not known which mixers run"},
+	    [STATUS_PART_ARRIVALS] = {"all records of arrivals",
+		"records of other programs there may be more than shown"},
 	};
 
 	for (size_t i = 0; i < STATUS_PARTS; i++)
@@ -613,6 +616,30 @@ find_cut(struct status *st, const struct status_domain *d)
 	}
 }
 
+/* A domain that is not live and lacks Ends. */
+static void
+find_unsealed(struct status *st, const struct status_domain *d)
+{
+	const char *path = st->config->path, *command = config_publisher(st->config, d->name);
+	uint64_t counted = d->mixed < 0 ? 0 : ledger_domain_sequences(&st->ledger.domain[d->mixed]);
+
+	if (counted > (uint64_t)d->sequences)
+		problem(st, "STATUS-NOT-PRODUCED",
+		    "domain %s: its topic holds %" PRId64 " sequences, and the mix counts with "
+		    "%" PRIu64 ": its log is gone. Run `riffle %s %s -c %s` with the same files "
+		    "and keys as before: the mix continues only with equal sequences",
+		    d->name, d->sequences, counted, command, d->name, path);
+	else if (d->partitions_sealed == 0 && d->sequences == 0)
+		problem(st, "STATUS-NOT-PRODUCED",
+		    "domain %s has no sequences yet: run `riffle %s %s -c %s`", d->name, command,
+		    d->name, path);
+	else
+		problem(st, "STATUS-UNSEALED",
+		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle %s %s -c "
+		    "%s`",
+		    d->name, d->partitions_sealed, d->partitions_n, command, d->name, path);
+}
+
 static void
 find_domain_problems(struct status *st, const struct status_domain *d)
 {
@@ -658,15 +685,8 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    d->name, path);
 	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0' || d->partitions_late > 0)
 		return;
-	if (d->partitions_sealed == 0 && d->sequences == 0)
-		problem(st, "STATUS-NOT-PRODUCED",
-		    "domain %s has no sequences yet: run `riffle %s %s -c %s`", d->name, command,
-		    d->name, path);
-	else if (d->partitions_sealed < d->partitions_n)
-		problem(st, "STATUS-UNSEALED",
-		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle %s %s -c "
-		    "%s`",
-		    d->name, d->partitions_sealed, d->partitions_n, command, d->name, path);
+	if (d->partitions_sealed < d->partitions_n)
+		find_unsealed(st, d);
 	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
 		problem(st, "STATUS-APPEND-OPEN",
 		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
@@ -734,6 +754,21 @@ any_apart(const struct status *st)
 	return false;
 }
 
+/* A problem that ends with what to type for the run's trainers. */
+static void __attribute__((format(printf, 4, 5))) problem_of_run(
+    struct status *st, const struct status_run *r, const char *code, const char *format, ...)
+{
+	char text[STATUS_PROBLEM_BYTES];
+	char *remedy = wait_words_remedy(r->name, r->committed, st->config->path);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	problem(st, code, "%s; %s", text, remedy == NULL ? "start its trainers" : remedy);
+	free(remedy);
+}
+
 static void
 find_run_problems(struct status *st, const struct status_run *r)
 {
@@ -762,16 +797,16 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    "%" PRIu64 "`, while no trainer runs, takes the ledger's step back, too",
 		    r->name, r->step, r->known, path, r->name, r->step);
 	else if (!r->committed && r->bounds && lead > 0)
-		problem(st, "STATUS-RUN-NEW",
+		problem_of_run(st, r, "STATUS-RUN-NEW",
 		    "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
 		    waits ? "waits" : "will wait", lead);
 	else if (waits && waits_long(st) && st->mixers_known && !status_is_mixed(st))
-		problem(st, "STATUS-LEAD",
+		problem_of_run(st, r, "STATUS-LEAD",
 		    "no mixer runs, and one would wait at step %" PRIu64
 		    " for run %s, which is at step %" PRIu64 " (lane %zu)",
 		    next, r->name, r->step, r->lane);
 	else if (waits && waits_long(st))
-		problem(st, "STATUS-LEAD",
+		problem_of_run(st, r, "STATUS-LEAD",
 		    "the mixer waits at step %" PRIu64 " for run %s, which is at step %" PRIu64
 		    " (lane %zu)",
 		    next, r->name, r->step, r->lane);
@@ -1005,6 +1040,12 @@ status_derive(struct status *st, struct failure *f)
 		return f->code;
 	find_late_problems(st);
 	find_topic_problems(st);
+	if (st->arrivals_foreign > 0)
+		problem(st, "STATUS-ARRIVALS",
+		    "topic %s.arrivals holds %" PRId64 " records of other programs near its end, "
+		    "which producers pass over; the first is at offset %" PRId64 ": find the "
+		    "program that writes there, and take away its right to",
+		    st->config->corpus, st->arrivals_foreign, st->arrivals_offset);
 	for (size_t i = 0; i < st->domains_n; i++)
 		find_domain_problems(st, &st->domain[i]);
 	find_lane_problems(st);

@@ -22,6 +22,7 @@
  *     status          the value; shares, rates, lags and problems that follow from it
  *     status_query    reads a status from the broker: handles, topics, ledger, first batch
  *     status_records  part of the query: the ledger's last records, for rates and sights of runs
+ *     status_arrivals part of the query: foreign records in the topic of arrivals
  *     status_domains  part of the query: domains, the ends of their partitions, the mixer's commits
  *     status_runs     part of the query: which step each training run is at
  *     status_mixers   part of the query: which mixers run, by the members of the election
@@ -75,6 +76,7 @@ enum status_part {
 	STATUS_PART_RECIPES,
 	STATUS_PART_LOSSES,
 	STATUS_PART_MIXERS,
+	STATUS_PART_ARRIVALS,
 	STATUS_PARTS
 };
 
@@ -207,8 +209,13 @@ struct status {
 	bool batches_kept;    /* there is a batch record, and step_kept is its step */
 	bool batches_written; /* no record in the ledger, and a lane held some, kept or not */
 	uint64_t step_kept;
-	int64_t control_end;          /* where <mix>.control ends; -1: there is none */
-	int64_t rejects;              /* in <corpus>.rejects, at most */
+	int64_t control_end; /* where <mix>.control ends; -1: there is none */
+	int64_t rejects;     /* in <corpus>.rejects, at most */
+	/*
+	 * Records that producers pass over, among the last ones of <corpus>.arrivals; -1: not known.
+	 * The offset of the first.
+	 */
+	int64_t arrivals_foreign, arrivals_offset;
 	struct status_domain *domain; /* the configuration's first, then the ledger's others */
 	size_t domains_n;
 	struct status_run *run;

@@ -150,6 +150,15 @@ keep_partitions(struct status_query *q, const struct status *st, struct failure 
 	return FAIL_NONE;
 }
 
+void
+status_partition_take(struct status_partition *p, int64_t low, int64_t high)
+{
+	if (low != p->low || high != p->high)
+		*p = (struct status_partition){.low = low, .high = high};
+	if (!p->known)
+		p->sequences = (uint64_t)(high - low); /* until its last record is read */
+}
+
 static enum fail_code
 ask_watermarks(struct status_query *q, rd_kafka_topic_partition_list_t *list, struct failure *f)
 {
@@ -161,15 +170,8 @@ ask_watermarks(struct status_query *q, rd_kafka_topic_partition_list_t *list, st
 		code = fail_memory(f);
 	else
 		code = kafka_watermarks_list(q->reader, list, low, high, STATUS_QUERY_MS, f);
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
-		struct status_partition *p = list->elems[i].opaque;
-
-		if (low[i] != p->low || high[i] != p->high)
-			*p = (struct status_partition){.low = low[i], .high = high[i]};
-		if (!p->known)
-			p->sequences =
-			    (uint64_t)(high[i] - low[i]); /* until its last record is read */
-	}
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
+		status_partition_take(list->elems[i].opaque, low[i], high[i]);
 	free(low);
 	free(high);
 	return code;
@@ -236,8 +238,8 @@ ask_tails(struct status_query *q, struct status *st, const rd_kafka_topic_partit
 	return FAIL_NONE;
 }
 
-static void
-sum_partitions(struct status_domain *d)
+void
+status_domain_sum(struct status_domain *d)
 {
 	int64_t length = 0;
 
@@ -417,7 +419,7 @@ status_domains_read(struct status_query *q, struct status *st, struct failure *f
 	if (code == FAIL_NONE && ends_due(q, st))
 		code = ask_ends(q, st, list, f);
 	for (size_t i = 0; i < st->domains_n; i++)
-		sum_partitions(&st->domain[i]);
+		status_domain_sum(&st->domain[i]);
 	if (code == FAIL_NONE)
 		code = ask_recipes(q, st, f);
 	if (code == FAIL_NONE)

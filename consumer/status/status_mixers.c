@@ -27,6 +27,13 @@ add(struct status *st, const struct kafka_member *member, size_t n, bool standby
 	}
 }
 
+void
+status_mixers_take(struct status *st, const struct kafka_member *member, size_t n)
+{
+	add(st, member, n, false);
+	add(st, member, n, true);
+}
+
 enum fail_code
 status_mixers_open(struct status_query *q, struct failure *f)
 {
@@ -66,8 +73,7 @@ status_mixers_read(struct status_query *q, struct status *st, struct failure *f)
 	if (code == FAIL_NONE) {
 		q->mixers_warned = false;
 		st->mixers_known = true;
-		add(st, member, n, false);
-		add(st, member, n, true);
+		status_mixers_take(st, member, n);
 		memcpy(q->mixer_kept, st->mixer, sizeof(q->mixer_kept));
 		q->mixers_n = st->mixers_n;
 		q->mixers_known = true;

@@ -10,14 +10,14 @@
 
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/offsets.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/ledger/ledger_log.h"
 
 enum {
 	BROKER_MS = 8000,
-	SAMPLES_BYTES = 4 << 20, /* and what they may weigh together */
-	FETCH_BYTES = 64 << 10,  /* of a partition, beside the record that is wanted */
+	FETCH_BYTES = 64 << 10, /* of a partition, beside the record that is wanted */
 };
 
 /*
@@ -186,7 +186,8 @@ ask_ends(struct status_query *q, struct status *st, struct failure *f)
 	static const enum topic_kind kind[STATUS_ENDS] = {[STATUS_ENDS_LEDGER] = TOPIC_LEDGER,
 	    [STATUS_ENDS_BATCHES] = TOPIC_BATCHES,
 	    [STATUS_ENDS_CONTROL] = TOPIC_CONTROL,
-	    [STATUS_ENDS_REJECTS] = TOPIC_REJECTS};
+	    [STATUS_ENDS_REJECTS] = TOPIC_REJECTS,
+	    [STATUS_ENDS_ARRIVALS] = TOPIC_ARRIVALS};
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(STATUS_ENDS);
 	int64_t low[STATUS_ENDS], high[STATUS_ENDS];
 	size_t n = 0;
@@ -223,13 +224,18 @@ keep_last(struct status_query *q, const rd_kafka_message_t *m, struct failure *f
 	return last_drawn_read(&q->drawn, m, f);
 }
 
+bool
+status_last_stands(const struct status_last *last, int64_t low, int64_t high)
+{
+	return last->bytes != NULL && last->low <= low && last->high <= high && last->offset >= low;
+}
+
 /* Looks for the last record: behind the one that is known, while the topic is the same. */
 static enum fail_code
 find_last(struct status_query *q, const char *topic, struct failure *f)
 {
 	const struct status_ends *e = &q->ends[STATUS_ENDS_LEDGER];
-	bool known = q->last.bytes != NULL && q->last.low <= e->low && q->last.high <= e->high &&
-		     q->last.offset >= e->low;
+	bool known = status_last_stands(&q->last, e->low, e->high);
 	rd_kafka_message_t *m;
 	enum fail_code code;
 
@@ -254,25 +260,27 @@ find_last(struct status_query *q, const char *topic, struct failure *f)
 	return FAIL_NONE;
 }
 
-/*
- * The last record, and so many before it as the rates need.
- *
- * Each record of the ledger is the only one of its partition in its transaction, and a marker
- * follows it: n records take 2n offsets. So the record that is n - 1 records older than the
- * last one, at `offset`, is at offset - 2 * (n - 1). Records may be large (a quarantine, thousands
- * of partitions): SAMPLES_BYTES by the size of the last one limits how many are read.
- */
+int64_t
+status_samples_from(int64_t offset, size_t record_bytes, int64_t low)
+{
+	int64_t samples = STATUS_SAMPLES_BYTES / (int64_t)(record_bytes + 1), from;
+
+	samples = samples < 2 ? 2 : samples > STATUS_RECORDS ? STATUS_RECORDS : samples;
+	from = offset - 2 * (samples - 1);
+	return from > low ? from : low;
+}
+
+/* The last record, and as many before it as the rates need. */
 static enum fail_code
 read_ledger(struct status_query *q, struct status *st, const char *topic, struct failure *f)
 {
 	const struct status_ends *e = &q->ends[STATUS_ENDS_LEDGER];
 	const struct status_last *last = &q->last;
-	int64_t samples, from;
 
 	if (find_last(q, topic, f) != FAIL_NONE)
 		return f->code;
 	if (last->bytes == NULL) {
-		st->ledger_emptied = e->high > 0 && e->low == e->high;
+		st->ledger_emptied = offsets_emptied(e->low, e->high);
 		return FAIL_NONE;
 	}
 	if (ledger_decode(&st->ledger, last->bytes, last->n, f) != FAIL_NONE)
@@ -280,10 +288,8 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 	st->ledger_time_ms = last->time_ms;
 	st->ledger_offset = last->offset;
 	st->state = st->ledger.kind == LEDGER_END ? STATUS_ENDED : STATUS_STARTED;
-	samples = SAMPLES_BYTES / (int64_t)(last->n + 1);
-	samples = samples < 2 ? 2 : samples > STATUS_RECORDS ? STATUS_RECORDS : samples;
-	from = last->offset - 2 * (samples - 1);
-	return status_records_read(q, st, topic, from > e->low ? from : e->low, f);
+	return status_records_read(
+	    q, st, topic, status_samples_from(last->offset, last->n, e->low), f);
 }
 
 static bool
@@ -581,7 +587,8 @@ status_query_read(struct status_query *q, struct status **out, struct failure *f
 	    (status_mixers_open(q, f) != FAIL_NONE || ask_mix(q, st, f) != FAIL_NONE ||
 		read_ends(q, st, f) != FAIL_NONE || status_runs_open(q, st, false, f) != FAIL_NONE))
 		goto failed;
-	if (status_domains_read(q, st, f) != FAIL_NONE || status_runs_read(q, st, f) != FAIL_NONE ||
+	if (status_arrivals_read(q, st, f) != FAIL_NONE ||
+	    status_domains_read(q, st, f) != FAIL_NONE || status_runs_read(q, st, f) != FAIL_NONE ||
 	    status_losses_read(q, st, f) != FAIL_NONE)
 		goto failed;
 	if (mix && status_mixers_read(q, st, f) != FAIL_NONE)

@@ -12,6 +12,7 @@
 
 #include <librdkafka/rdkafka.h>
 
+#include "common/kafka/kafka_groups.h"
 #include "consumer/domain/last_drawn.h"
 #include "consumer/feedback/feedback_feed.h"
 #include "consumer/feedback/losses.h"
@@ -50,7 +51,15 @@ enum {
 	STATUS_ENDS_BATCHES,
 	STATUS_ENDS_CONTROL,
 	STATUS_ENDS_REJECTS,
+	STATUS_ENDS_ARRIVALS,
 	STATUS_ENDS
+};
+
+/* What was seen of <corpus>.arrivals so far. */
+struct status_arrivals {
+	int64_t next;                  /* records below this offset were looked at */
+	int64_t foreign, first_offset; /* records that cannot be read; of the first one */
+	bool warned;                   /* that the topic may not be read */
 };
 
 struct status_queried_run; /* private to status_runs.c */
@@ -79,6 +88,7 @@ struct status_query {
 	struct status_ends {
 		int64_t low, high;
 	} ends[STATUS_ENDS];
+	struct status_arrivals arrivals;
 	struct last_drawn drawn; /* beside the last record of the ledger */
 	/* [others_n] by the ledger's index: status_domain.other; NULL: not compared yet. */
 	char (*other)[STATUS_PROBLEM_BYTES];
@@ -142,6 +152,11 @@ enum fail_code status_records_read(
     struct status_query *q, struct status *st, const char *topic, int64_t from, struct failure *f);
 void status_records_close(struct status_query *q);
 
+/* ---- status_arrivals.c ---- */
+
+/* Counts foreign records of the arrivals topic. A right that is missing is a warning, once. */
+enum fail_code status_arrivals_read(struct status_query *q, struct status *st, struct failure *f);
+
 /* ---- status_domains.c ---- */
 
 /* Fills st->domain from the configuration, the ledger and the domain topics. */
@@ -196,5 +211,30 @@ void status_losses_close(struct status_query *q);
 
 /* Fills st->feedback from the tail of the feedback topic. */
 enum fail_code status_losses_read(struct status_query *q, struct status *st, struct failure *f);
+
+/* ---- what answers mean; pure ---- */
+
+enum { STATUS_SAMPLES_BYTES = 4 << 20 /* that the records read for the rates have together */ };
+
+/* The ends of a partition. What its last record told stands while they are the same. */
+void status_partition_take(struct status_partition *p, int64_t low, int64_t high);
+
+/* Adds up what the partitions of a domain hold; its length is known once all are sealed. */
+void status_domain_sum(struct status_domain *d);
+
+/* Adds the members of the election: those that are active, then the standbys. */
+void status_mixers_take(struct status *st, const struct kafka_member *member, size_t n);
+
+/* Whether a topic with these ends is still the one in which `last` was found, and has it. */
+bool status_last_stands(const struct status_last *last, int64_t low, int64_t high);
+
+/*
+ * From which offset the ledger is read for the rates. Each record of the ledger is the only one of
+ * its partition in its transaction, and a marker follows it: n records take 2n offsets. So the
+ * record that is n - 1 records older than the last one, at `offset`, is at offset - 2 * (n - 1).
+ * Records may be large (a quarantine, thousands of partitions): the size of the last one limits how
+ * many are read.
+ */
+int64_t status_samples_from(int64_t offset, size_t record_bytes, int64_t low);
 
 #endif

@@ -576,18 +576,63 @@ give_document(const struct router *r, struct router_scratch *s, size_t domain,
 
 /* ---- records ---- */
 
-/*
- * Whether a record looks like a line out of a JSON document that was laid out over many lines: it
- * begins with a bracket that closes, a name, or has an opening one alone. Then the reject explains.
- */
+#define ONE_A_LINE "riffle reads one JSON object per line. Convert the file: "
+#define HINT_ARRAY "; this looks like a JSON array: " ONE_A_LINE "jq -c '.[]' FILE > FILE.jsonl"
+#define HINT_OBJECT                                                                                \
+	"; this looks like a JSON object over several lines: " ONE_A_LINE                          \
+	"jq -c . FILE > FILE.jsonl"
+#define HINT_NUMBER                                                                                \
+	"; JSON has no NaN and no Infinity. Write null instead: python3 -c 'import json, sys; "    \
+	"[print(json.dumps(json.loads(x, parse_constant=lambda _: None))) for x in sys.stdin]' "   \
+	"< FILE > FILE.jsonl"
+
+/* Whether a number that JSON lacks, and other programs write, stands outside the strings. */
 static bool
-is_laid_out(const char *text, size_t n)
+has_foreign_number(const char *text, size_t n)
 {
-	while (n > 0 && (*text == ' ' || *text == '\t')) {
+	static const char *const word[] = {"NaN", "Infinity"};
+	bool quoted = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (quoted && text[i] == '\\')
+			i++;
+		else if (text[i] == '"')
+			quoted = !quoted;
+		for (size_t k = 0; !quoted && k < sizeof(word) / sizeof(word[0]); k++)
+			if (n - i >= strlen(word[k]) &&
+			    memcmp(text + i, word[k], strlen(word[k])) == 0)
+				return true;
+	}
+	return false;
+}
+
+enum router_json_kind
+router_json_kind(const char *text, size_t n)
+{
+	while (n > 0 && strchr(" \t\r", *text) != NULL && *text != '\0') {
 		text++;
 		n--;
 	}
-	return n > 0 && (strchr("[]}\"", *text) != NULL || (*text == '{' && n == 1));
+	while (n > 0 && strchr(" \t\r", text[n - 1]) != NULL && text[n - 1] != '\0')
+		n--;
+	if (n > 0 && (*text == '[' || *text == ']'))
+		return ROUTER_JSON_ARRAY;
+	if (n > 0 && (*text == '}' || *text == '"' || (*text == '{' && n == 1)))
+		return ROUTER_JSON_OBJECT;
+	if (n > 1 && *text == '{' && text[n - 2] == '}' && text[n - 1] == ',')
+		return ROUTER_JSON_ARRAY; /* one of its items */
+	return has_foreign_number(text, n) ? ROUTER_JSON_NUMBER : ROUTER_JSON_OTHER;
+}
+
+const char *
+router_json_hint(enum router_json_kind kind)
+{
+	static const char *const hint[] = {[ROUTER_JSON_OTHER] = "",
+	    [ROUTER_JSON_ARRAY] = HINT_ARRAY,
+	    [ROUTER_JSON_OBJECT] = HINT_OBJECT,
+	    [ROUTER_JSON_NUMBER] = HINT_NUMBER};
+
+	return hint[kind];
 }
 
 static void
@@ -595,10 +640,7 @@ reject_json(struct router_scratch *s, const struct chunk_record *record, const s
     struct router_result *out)
 {
 	snprintf(s->reason, sizeof(s->reason), "%.300s%s", why->text,
-	    is_laid_out(record->bytes, record->n) ? "; JSON lines has one object a line, which jq "
-						    "-c '.[]' makes of an array and jq -c . of "
-						    "objects laid out over many lines"
-						  : "");
+	    router_json_hint(router_json_kind(record->bytes, record->n)));
 	reject(out, s->reason);
 }
 

@@ -83,6 +83,25 @@ struct router;
 struct router_scratch;
 
 /*
+ * What a record that is not a JSON object suggests about its file, by how it looks:
+ *
+ *     [        [{"text": "a"}]      {"text": "a"},      an array, on one line or on several
+ *     {        "text": "a"          }                   a line of an object over several lines
+ *     {"text": "a", "score": NaN}                       a number that JSON lacks
+ */
+enum router_json_kind {
+	ROUTER_JSON_OTHER,
+	ROUTER_JSON_ARRAY,
+	ROUTER_JSON_OBJECT,
+	ROUTER_JSON_NUMBER,
+};
+enum router_json_kind router_json_kind(const char *text, size_t n);
+
+/* What follows the reason in a message: what it looks like, and the command that converts the file;
+ * "" for ROUTER_JSON_OTHER. */
+const char *router_json_hint(enum router_json_kind kind);
+
+/*
  * Gives *out, to be ended with router_close(); borrows the domains until then. FAIL_CONFIG: two
  * domains with equal `where`, a domain without among others, more than JSON_FIELD_PATHS_MAX
  * different fields.

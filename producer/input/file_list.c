@@ -275,6 +275,49 @@ walk(struct search *s, const char *name, const char *rest, size_t depth, struct 
 	return code;
 }
 
+#define PATTERN_BYTES "\\*?[]{},"
+
+char *
+file_list_pattern(const char *path)
+{
+	char *out = malloc(3 * strlen(path) + 1), *to = out;
+
+	for (const char *from = path; out != NULL && *from != '\0'; from++) {
+		bool begins = from == path || from[-1] == '/';
+		bool shell = (*from == '$' && begins) || (*from == '~' && from == path);
+
+		if (shell)
+			*to++ = '[';
+		else if (strchr(PATTERN_BYTES, *from) != NULL)
+			*to++ = '\\';
+		*to++ = *from;
+		if (shell)
+			*to++ = ']';
+	}
+	if (out != NULL)
+		*to = '\0';
+	return out;
+}
+
+/* A word that matches nothing may be the name of a file: shows the pattern that stands for it. */
+static enum fail_code
+add_escaped(const struct search *s, const char *name, struct failure *f)
+{
+	struct failure ignored;
+	char *path, *pattern = NULL;
+	struct stat st;
+
+	if (file_list_path(&path, s->folder, name, &ignored) != FAIL_NONE)
+		return f->code;
+	if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+		pattern = file_list_pattern(name);
+	free(path);
+	if (pattern != NULL)
+		fail_more(f, "; to name the file %s itself, write '%s'", name, pattern);
+	free(pattern);
+	return f->code;
+}
+
 static enum fail_code
 search_word(struct search *s, const char *word, struct failure *f)
 {
@@ -290,9 +333,10 @@ search_word(struct search *s, const char *word, struct failure *f)
 		return f->code;
 	if (s->list->n > before || s->now != NULL)
 		return FAIL_NONE;
-	return fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
+	fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
 	    same ? "" : word, same ? "" : " ", slashes > 0 ? "/" : s->folder,
 	    s->folders > 0 ? ", only folders; ** goes down into them" : "");
+	return add_escaped(s, s->pattern, f);
 }
 
 static int

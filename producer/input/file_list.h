@@ -41,6 +41,13 @@ enum {
 	FILE_LIST_DEPTH_MAX = 64, /* folders that one pattern goes down */
 };
 
+/*
+ * The pattern that stands for the file `path` alone: with a backslash before each byte that means
+ * something in a pattern, and with [$] or [~] in place of what a configuration would take for a
+ * shell's $NAME or ~. Gives it (free); NULL: no memory.
+ */
+char *file_list_pattern(const char *path);
+
 struct file_list_entry {
 	char *name; /* relative to the folder, UTF-8 */
 	uint64_t size_bytes;

@@ -32,11 +32,32 @@ static const uint8_t zstd_skippable_mark[] = {0x50, 0x2a, 0x4d, 0x18}; /* the fi
 
 /* ---- stored bytes ---- */
 
+enum fail_code
+stream_check_sizes(
+    const char *name, uint64_t opened, uint64_t now, uint64_t read_bytes, struct failure *f)
+{
+	bool grew = now > opened;
+
+	if (now < opened || (grew && read_bytes > now))
+		return fail(f, FAIL_IO,
+		    "file %s: shrank from %" PRIu64 " to %" PRIu64
+		    " bytes while it was read; run again when nobody writes to it",
+		    name, grew ? read_bytes : opened, now);
+	if (read_bytes < opened || read_bytes > now)
+		return fail(f, FAIL_IO,
+		    "file %s: has a size of %" PRIu64 " bytes, but reading it gave %" PRIu64
+		    ", as happens in /proc; copy it to a regular file, and name "
+		    "the copy",
+		    name, now, read_bytes);
+	return FAIL_NONE;
+}
+
 /*
  * Called at the end of a file. Somebody who writes over a file while it is read gives a mixture of
  * two files, and nobody could read the same again. What is found out, in this order:
  *
- *     shorter than at the opening, or than what was read     it was truncated
+ *     shorter than at the opening                            it was truncated
+ *     it ended before or after its size                      stream_check_sizes()
  *     another file has the name, or none                     it was replaced or removed
  *     as long as before, with another time of change         it was written over
  *
@@ -49,11 +70,9 @@ check_unchanged(const struct stream *s, struct failure *f)
 
 	if (fstat(s->fd, &now) != 0)
 		return fail_errno(f, FAIL_IO, "file %s: cannot be looked at", s->name);
-	if (now.st_size < s->opened.st_size || (uint64_t)now.st_size < s->read_bytes)
-		return fail(f, FAIL_IO,
-		    "file %s: shrank from %" PRId64 " to %" PRId64
-		    " bytes while it was read; run again when nobody writes to it",
-		    s->name, (int64_t)s->opened.st_size, (int64_t)now.st_size);
+	if (stream_check_sizes(s->name, (uint64_t)s->opened.st_size, (uint64_t)now.st_size,
+		s->read_bytes, f) != FAIL_NONE)
+		return f->code;
 	if (stat(s->path, &there) != 0 || there.st_ino != now.st_ino || there.st_dev != now.st_dev)
 		return fail(f, FAIL_IO,
 		    "file %s: was replaced or removed while it was read; run again when nobody "
@@ -169,7 +188,7 @@ gz_skip_trailer(struct stream *s, struct gz *g, struct failure *f)
 	if (s->at < s->n)
 		log_warning("input: INPUT-GARBAGE file=%s byte=%" PRIu64
 			    " what follows the gzip data is ignored",
-		    s->name, stream_used(s));
+		    TEXT_VALUE(s->name), stream_used(s));
 	return FAIL_NONE;
 }
 

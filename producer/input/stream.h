@@ -63,8 +63,8 @@ void stream_close(struct stream *s); /* NULL is accepted */
 /*
  * Reads at least one byte into out[room] unless the stream is at its end, where *got is 0.
  * FAIL_DATA: truncated, damaged, or a program failed; all before was given. FAIL_IO: cannot be
- * read, or the file shrank, was rewritten or replaced since it was opened. Only after FAIL_TIMEOUT
- * can it be read again.
+ * read, or the file shrank, was rewritten or replaced since it was opened, or its size is not true
+ * (stream_check_sizes()). Only after FAIL_TIMEOUT can it be read again.
  */
 enum fail_code stream_read(
     struct stream *s, char *out, size_t room, size_t *got, struct failure *f);
@@ -77,6 +77,14 @@ enum fail_code stream_seek(struct stream *s, uint64_t byte, uint64_t *at, struct
 
 /* Bytes as stored that were used up; of a program, what it has printed. */
 uint64_t stream_used(const struct stream *s);
+
+/*
+ * Compares the sizes of a file that had `opened` bytes when it was opened, has `now` bytes, and
+ * ended after read_bytes. FAIL_IO: it was truncated, or its size is not true, as in /proc (0 bytes)
+ * and /sys (4,096 bytes), and of some FUSE file systems. A file may become longer.
+ */
+enum fail_code stream_check_sizes(
+    const char *name, uint64_t opened, uint64_t now, uint64_t read_bytes, struct failure *f);
 
 /* Whether a file that begins with bytes[n] is gzip's or zstd's; 4 bytes are enough. */
 bool stream_is_compressed(const uint8_t *bytes, size_t n);

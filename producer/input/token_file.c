@@ -501,7 +501,7 @@ check_width(struct token_file *t, struct failure *f)
 			    "the %" PRIu32 " ids of the vocabulary. Compare token_bytes, or the "
 			    "header or index, and the tokenizer with the program that made the "
 			    "file",
-		    t->o.name, t->width, t->width == 1 ? "" : "s", t->o.entries);
+		    TEXT_VALUE(t->o.name), t->width, t->width == 1 ? "" : "s", t->o.entries);
 	if (n < WIDTH_TOKENS_MIN)
 		return FAIL_NONE;
 	if (token_window_get(&t->tokens, t->first, n * t->width, &at, &got, f) != FAIL_NONE)

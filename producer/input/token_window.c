@@ -10,6 +10,20 @@
 #include <unistd.h>
 
 #include "common/record/token_format.h"
+#include "producer/input/stream.h"
+
+/* A file in /proc has bytes, though its size is 0. */
+static enum fail_code
+check_empty(const struct token_window *w, struct failure *f)
+{
+	uint8_t first;
+	ssize_t got = pread(w->fd, &first, 1, 0);
+	struct stat now;
+
+	if (got < 0 || fstat(w->fd, &now) != 0)
+		return fail_errno(f, FAIL_IO, "%s: cannot be read", w->name);
+	return stream_check_sizes(w->name, 0, (uint64_t)now.st_size, (uint64_t)got, f);
+}
 
 static enum fail_code
 measure(struct token_window *w, struct failure *f)
@@ -23,7 +37,7 @@ measure(struct token_window *w, struct failure *f)
 		    "%s: is not a regular file, and could not be read again after a crash",
 		    w->name);
 	w->size_bytes = (uint64_t)st.st_size;
-	return FAIL_NONE;
+	return st.st_size == 0 ? check_empty(w, f) : FAIL_NONE;
 }
 
 enum fail_code

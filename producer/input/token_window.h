@@ -30,7 +30,10 @@ struct token_window {
 	uint8_t *bytes; /* NULL: not open */
 };
 
-/* To be ended with token_window_close(). Copies `name`. FAIL_DATA: it is no regular file. */
+/*
+ * To be ended with token_window_close(). Copies `name`. FAIL_DATA: it is no regular file. FAIL_IO:
+ * it cannot be opened, or its size is 0 and it has bytes (stream_check_sizes()).
+ */
 enum fail_code token_window_open(
     struct token_window *w, const char *path, const char *name, size_t room, struct failure *f);
 void token_window_close(struct token_window *w);

@@ -10,6 +10,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/base/text.h"
 #include "common/record/frame.h"
 #include "producer/document/router.h"
 #include "producer/document/split.h"
@@ -668,6 +669,11 @@ fail_broken_off(const struct part *s, const struct writer_reject *r, struct fail
 {
 	if (part_outputs_drain(s->outputs, f) != FAIL_NONE)
 		return f->code;
+	if (is_program(s) && r->byte == 0)
+		return fail(f, FAIL_DATA,
+		    "%s: %s, before it printed anything; its own messages are above. Correct the "
+		    "command, then run `riffle produce` again",
+		    r->file, r->reason);
 	return fail(f, FAIL_DATA,
 	    "%s: %s, after %" PRIu64 " byte%s of text (line %" PRIu64
 	    "). The documents before that are published, and the domain is not closed. %s, then "
@@ -698,7 +704,7 @@ reject(
 	if (part_outputs_rejects(s->outputs) < REJECTS_LOGGED) {
 		progress_end(&s->progress.bar);
 		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
-		    r.file, r.line, r.byte, r.reason);
+		    TEXT_VALUE(r.file), r.line, r.byte, r.reason);
 	}
 	if (s->reasons.total == 0)
 		snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s", r.file,

@@ -925,7 +925,7 @@ check_rejects(const struct part_outputs *outs, const struct input_end *end, stru
 
 /* What an empty domain lacks. Of several parts one may well be too small for a sequence. */
 static enum fail_code
-check_sequences(
+find_lack(
     const struct part_outputs *outs, size_t domain, const struct input_end *end, struct failure *f)
 {
 	const struct config_domain *d = &outs->o.config->domains[outs->o.domain[domain]];
@@ -958,6 +958,31 @@ check_sequences(
 	    "domain %s yields no sequence: %" PRIu64 " document%s, and a sequence needs %" PRIu32
 	    " tokens",
 	    d->name, documents, documents == 1 ? "" : "s", outs->o.config->sequence_length + 1);
+}
+
+/*
+ * An empty domain is most likely one whose input was read wrongly. It is closed only if the mix
+ * never draws from it, because a mixer waits for the End of each domain.
+ */
+static enum fail_code
+check_sequences(
+    const struct part_outputs *outs, size_t domain, const struct input_end *end, struct failure *f)
+{
+	const char *name = outs->o.config->domains[outs->o.domain[domain]].name;
+	struct failure lack;
+
+	if (find_lack(outs, domain, end, &lack) == FAIL_NONE)
+		return FAIL_NONE;
+	if (config_never_drawn(outs->o.config, outs->o.domain[domain])) {
+		log_warning("produce: PRODUCE-EMPTY %s. Its weight is 0, so it is closed with 0 "
+			    "sequences",
+		    lack.text);
+		return FAIL_NONE;
+	}
+	return fail(f, lack.code,
+	    "%s. To mix without it, set its weight to 0 in mix.weights and run `riffle %s %s` "
+	    "again",
+	    lack.text, config_publisher(outs->o.config, name), name);
 }
 
 static bool

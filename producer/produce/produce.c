@@ -125,11 +125,10 @@ choose_domains(struct produce *p, struct failure *f)
 	if (p->o->domains_n == 0 && choose_all(p, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; i < p->o->domains_n; i++) {
-		int k = config_domain_index(p->config, p->o->domain[i]);
+		size_t k;
 
-		if (k < 0)
-			return fail(f, FAIL_USAGE, "the configuration %s has no domain %s",
-			    p->config->path, p->o->domain[i]);
+		if (config_find_domain(&k, p->config, p->o->domain[i], f) != FAIL_NONE)
+			return f->code;
 		if (!is_ours(p, &p->config->domains[k]))
 			return fail_not_ours(p, p->o->domain[i], f);
 		p->wanted[k] = true;
@@ -743,6 +742,8 @@ produce_run(const struct produce_options *given, struct failure *f)
 		produce_warn_eos(o.config, p.tokenizer);
 	if (code == FAIL_NONE)
 		code = check_topics(&p, f);
+	if (code == FAIL_STOPPED)
+		log_info("produce: %s", f->text);
 	if (code == FAIL_NONE)
 		code = run_all(&p, f);
 	end(&p);

@@ -8,6 +8,7 @@
 #include "common/base/json_field.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "producer/document/router.h"
 #include "producer/document/token_record.h"
 #include "producer/input/file_list.h"
 #include "producer/input/input.h"
@@ -118,7 +119,7 @@ look_at_record(struct look *l, const struct json_field_paths *paths, struct json
 	bool own = true;
 
 	if (json_field_read(paths, s, r->bytes, r->n, value, f) != FAIL_NONE)
-		return f->code;
+		return fail_more(f, "%s", router_json_hint(router_json_kind(r->bytes, r->n)));
 	for (size_t i = 0; i < l->n; i++)
 		if (l->field[i] == WHERE) {
 			l->found[i] = l->found[i] || value[i].found != JSON_FIELD_MISSING;
@@ -135,6 +136,28 @@ look_at_record(struct look *l, const struct json_field_paths *paths, struct json
 		l->found[i] = l->found[i] || has;
 	}
 	return FAIL_NONE;
+}
+
+/*
+ * Whether a record opens an array or object that continues in the next lines. Some lines of such a
+ * file are objects, such as the last item of an array.
+ */
+static bool
+opens_more(const struct chunk_record *r)
+{
+	size_t n = r->reject == NULL ? r->n : 0;
+
+	while (n > 0 && strchr(" \t\r", r->bytes[n - 1]) != NULL && r->bytes[n - 1] != '\0')
+		n--;
+	if (n == 0 || r->bytes[n - 1] == ']' || r->bytes[n - 1] == '}')
+		return false;
+	switch (router_json_kind(r->bytes, n)) {
+	case ROUTER_JSON_ARRAY:
+	case ROUTER_JSON_OBJECT: return true;
+	case ROUTER_JSON_NUMBER:
+	case ROUTER_JSON_OTHER: return false;
+	}
+	return false;
 }
 
 /* What the records that were read do not have. */
@@ -188,6 +211,10 @@ look_at_chunk(struct look *l, const struct chunk *chunk, struct failure *f)
 	if (code == FAIL_NONE && read == 0 && why.code != FAIL_NONE) {
 		fail(f, FAIL_DATA, "none of the first %zu records of %s can be read; the first: %s",
 		    n, chunk->file, why.text);
+		code = fail_key(l, "train", f);
+	} else if (code == FAIL_NONE && opens_more(&chunk->record[0])) {
+		fail(f, FAIL_DATA, "the first record of %s cannot be read: %s", chunk->file,
+		    why.text);
 		code = fail_key(l, "train", f);
 	}
 	if (code == FAIL_NONE && read > 0)

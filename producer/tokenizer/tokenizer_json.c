@@ -1,11 +1,13 @@
 #include "producer/tokenizer/tokenizer_json.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "producer/tokenizer/added_json.h"
 #include "producer/tokenizer/fingerprint.h"
@@ -23,6 +25,41 @@ struct reading {
 	struct special_list specials;
 };
 
+static int
+is_tokenizer_name(const struct dirent *e)
+{
+	const char *dot = strrchr(e->d_name, '.');
+
+	return strcmp(e->d_name, "tokenizer.json") == 0 ||
+	       (dot != NULL && strcmp(dot, ".tiktoken") == 0);
+}
+
+static enum fail_code
+fail_folder(const char *folder, struct failure *f)
+{
+	struct dirent **found = NULL;
+	struct text names = {0};
+	int n = scandir(folder, &found, is_tokenizer_name, alphasort);
+	char *text;
+
+	for (int i = 0; i < n; i++) {
+		text_add(&names, "%s%s/%s", i == 0 ? "" : " or ", folder, found[i]->d_name);
+		free(found[i]);
+	}
+	free(found);
+	text = text_take(&names);
+	if (n > 0 && text != NULL)
+		fail(f, FAIL_CONFIG, "tokenizer %s: is a folder. Give the file in it: %s", folder,
+		    text);
+	else
+		fail(f, FAIL_CONFIG,
+		    "tokenizer %s: is a folder, and has neither a tokenizer.json nor a .tiktoken "
+		    "file",
+		    folder);
+	free(text);
+	return f->code;
+}
+
 enum fail_code
 tokenizer_json_is(bool *is, const char *file, struct failure *f)
 {
@@ -31,13 +68,12 @@ tokenizer_json_is(bool *is, const char *file, struct failure *f)
 	int c = ' ';
 
 	if (in == NULL)
-		return fail_errno(f, FAIL_IO, "tokenizer %s: cannot be opened", file);
+		return fail_errno(f, errno == ENOENT ? FAIL_CONFIG : FAIL_IO,
+		    "tokenizer %s: cannot be opened", file);
 	while (c == ' ' || c == '\n' || c == '\r' || c == '\t')
 		c = getc(in);
 	if (ferror(in) && errno == EISDIR)
-		code = fail(f, FAIL_IO,
-		    "tokenizer %s: is a folder. Give the file in it, %s/tokenizer.json", file,
-		    file);
+		code = fail_folder(file, f);
 	else if (ferror(in))
 		code = fail_errno(f, FAIL_IO, "tokenizer %s: cannot be read", file);
 	fclose(in);
@@ -73,6 +109,7 @@ static enum fail_code
 find_members(struct reading *r, struct failure *f)
 {
 	static const char *const large[] = {"model"};
+	enum fail_code code;
 	size_t valid;
 
 	if (read_file(&r->text, r->o->file, f) != FAIL_NONE)
@@ -81,9 +118,24 @@ find_members(struct reading *r, struct failure *f)
 	if (valid < r->text.n)
 		return fail(
 		    f, FAIL_DATA, "tokenizer %s: byte %zu: is not UTF-8", r->o->file, valid);
-	if (json_members_find(&r->members, r->o->file, "", (const char *)r->text.bytes, r->text.n,
-		f) != FAIL_NONE)
-		return f->code;
+	code = json_members_find(
+	    &r->members, r->o->file, "", (const char *)r->text.bytes, r->text.n, f);
+	if (code == FAIL_DATA) {
+		struct failure why = *f;
+
+		return fail(f, code, "%s; is it a tokenizer.json?", why.text);
+	}
+	if (code != FAIL_NONE)
+		return code;
+	if (json_members_get(&r->members, "model") == NULL)
+		return fail(f, FAIL_DATA,
+		    "tokenizer %s: is neither a .tiktoken file nor a tokenizer.json: model is "
+		    "missing",
+		    r->o->file);
+	if (r->o->pattern != NULL)
+		return fail(f, FAIL_CONFIG,
+		    "tokenizer %s: a tokenizer.json says its pattern itself; leave out \"%s\"",
+		    r->o->file, r->o->pattern);
 	return json_part_open(&r->top, r->o->file, "", &r->members, large, 1, f);
 }
 
@@ -117,8 +169,7 @@ read_model(struct reading *r, struct failure *f)
 {
 	const struct json_member *model = json_members_get(&r->members, "model");
 
-	if (model == NULL)
-		return fail(f, FAIL_DATA, "tokenizer %s: model is missing", r->o->file);
+	assert(model != NULL);
 	if (model_json_read(&r->model, r->o->file, model->value, model->n, f) != FAIL_NONE)
 		return f->code;
 	if (r->model.entries == 0)
@@ -166,10 +217,6 @@ tokenizer_json_load(struct tokenizer *t, const struct tokenizer_options *o, stru
 	struct reading *r;
 	enum fail_code code;
 
-	if (o->pattern != NULL)
-		return fail(f, FAIL_CONFIG,
-		    "tokenizer %s: a tokenizer.json says its pattern itself; leave out \"%s\"",
-		    o->file, o->pattern);
 	t->recipe = calloc(1, sizeof(*t->recipe));
 	r = calloc(1, sizeof(*r));
 	if (t->recipe == NULL || r == NULL) {

@@ -257,6 +257,14 @@ check_recipe(struct resume *out, const rd_kafka_message_t *msg, const struct res
 
 /* ---- asking the broker ---- */
 
+enum resume_absent
+resume_judge_absent(int64_t low, int64_t high)
+{
+	if (high == 0)
+		return RESUME_ABSENT_NEW;
+	return low == high ? RESUME_ABSENT_DELETED : RESUME_ABSENT_UNSEEN;
+}
+
 /*
  * The last record; NULL: the partition begins at offset 0, and has none.
  *
@@ -274,9 +282,10 @@ static enum fail_code
 ask_last(rd_kafka_message_t **msg, rd_kafka_t *reader, const char *topic, int32_t partition,
     struct failure *f)
 {
+	enum resume_absent absent = RESUME_ABSENT_UNSEEN;
 	int64_t low = 0, high = 0;
 
-	for (int i = 0; i < LATE_TRIES_MAX; i++) {
+	for (int i = 0; i < LATE_TRIES_MAX && absent == RESUME_ABSENT_UNSEEN; i++) {
 		if (kafka_last_record(reader, topic, partition, msg, ASK_TIMEOUT_MS, f) !=
 		    FAIL_NONE)
 			return f->code;
@@ -285,11 +294,10 @@ ask_last(rd_kafka_message_t **msg, rd_kafka_t *reader, const char *topic, int32_
 		if (kafka_watermarks(reader, topic, partition, &low, &high, ASK_TIMEOUT_MS, f) !=
 		    FAIL_NONE)
 			return f->code;
-		if (high == 0)
-			return FAIL_NONE;
-		if (low == high)
-			break;
+		absent = resume_judge_absent(low, high);
 	}
+	if (absent == RESUME_ABSENT_NEW)
+		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
 	    "topic %s partition %" PRId32 ": all %" PRId64
 	    " records were deleted or are of transactions, so that where to continue is not "

@@ -134,4 +134,13 @@ bool resume_is_last(const struct resume *r, const uint32_t *token, size_t n,
 void resume_start(
     const struct resume *r, size_t n, struct input_position *from, bool *from_start, bool *needed);
 
+enum resume_absent {
+	RESUME_ABSENT_NEW,     /* nothing was ever written */
+	RESUME_ABSENT_DELETED, /* all that was written was deleted */
+	RESUME_ABSENT_UNSEEN,  /* what is there is not visible, or came after the question */
+};
+
+/* Why a partition that begins at `low` and ends at `high` has shown no last record. Pure. */
+enum resume_absent resume_judge_absent(int64_t low, int64_t high);
+
 #endif

@@ -67,6 +67,27 @@ turn_judge(const struct kafka_member *member, size_t n, const char *client, bool
 	return lower ? TURN_LEAVE : TURN_WAIT;
 }
 
+enum turn_standing
+turn_stands(const struct kafka_member *member, size_t n, const char *client, const char *held,
+    size_t *mine, size_t *other)
+{
+	turn_judge(member, n, client, true, mine, other);
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(member[i].id, held) == 0)
+			return TURN_HELD;
+	return *other == n ? TURN_FREE : TURN_LOST;
+}
+
+enum turn_due
+turn_is_due(int64_t polled_ms, int64_t now_ms)
+{
+	int64_t silent_ms = now_ms - polled_ms;
+
+	if (silent_ms < TURN_LOOK_MS)
+		return TURN_DUE_NOTHING;
+	return silent_ms < TURN_SILENT_MS ? TURN_DUE_POLL : TURN_DUE_CHECK;
+}
+
 /* ---- the group ---- */
 
 static enum fail_code
@@ -297,14 +318,13 @@ check(struct turn *t, struct failure *f)
 
 	if (ask(t, member, &n, f) != FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(member[i].id, t->held) == 0)
-			return FAIL_NONE;
-	turn_judge(member, n, t->client, true, &mine, &other);
-	if (other == n) { /* this one's session was over for a while, and nobody came */
+	switch (turn_stands(member, n, t->client, t->held, &mine, &other)) {
+	case TURN_HELD: return FAIL_NONE;
+	case TURN_FREE:
 		if (mine < n)
 			hold(t, &member[mine]);
 		return FAIL_NONE;
+	case TURN_LOST: break;
 	}
 	describe(who, &member[other]);
 	return fail(f, FAIL_FENCED,
@@ -345,15 +365,16 @@ turn_check(struct turn *t, struct failure *f)
 enum fail_code
 turn_poll(struct turn *t, struct failure *f)
 {
-	int64_t now_ms = clock_ms(), silent_ms = now_ms - t->polled_ms;
+	int64_t now_ms = clock_ms();
+	enum turn_due due = turn_is_due(t->polled_ms, now_ms);
 	struct failure unused;
 
 	assert(turn_taken(t));
-	if (silent_ms < TURN_LOOK_MS)
+	if (due == TURN_DUE_NOTHING)
 		return FAIL_NONE;
 	t->polled_ms = now_ms;
 	take_events(t, &unused); /* a right that was taken away since: the turn stays */
-	if (silent_ms < TURN_SILENT_MS || turn_check(t, &unused) != FAIL_FENCED)
+	if (due == TURN_DUE_POLL || turn_check(t, &unused) != FAIL_FENCED)
 		return FAIL_NONE;
 	*f = unused;
 	return f->code;

@@ -107,4 +107,22 @@ enum turn_rule {
 enum turn_rule turn_judge(const struct kafka_member *member, size_t n, const char *client,
     bool joined, size_t *mine, size_t *other);
 
+enum turn_standing {
+	TURN_HELD, /* the member with which this producer was alone is in the group */
+	TURN_FREE, /* its session was over for a while, and no other producer came */
+	TURN_LOST, /* another producer has had the turn since, or has it */
+};
+
+/*
+ * Whether the turn is still that of a producer that was once alone as the member `held`. *mine and
+ * *other as of turn_judge(); with TURN_FREE, *mine is the member that holds the turn from now on.
+ */
+enum turn_standing turn_stands(const struct kafka_member *member, size_t n, const char *client,
+    const char *held, size_t *mine, size_t *other);
+
+enum turn_due { TURN_DUE_NOTHING, TURN_DUE_POLL, TURN_DUE_CHECK };
+
+/* What turn_poll() does at the time `now_ms` if it last did something at `polled_ms`. */
+enum turn_due turn_is_due(int64_t polled_ms, int64_t now_ms);
+
 #endif

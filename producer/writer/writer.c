@@ -52,15 +52,24 @@ struct writer {
  * _private of a sequence is its partition, that of a reject is NULL. A broker that recognises a
  * repeated request may not say its offset (-1): then the next report does.
  *
- * Reports arrive in rd_kafka_poll() and rd_kafka_flush(), on the caller's thread. This function
+ * Reports arrive in rd_kafka_poll() and rd_kafka_flush(), on the caller's thread. delivered()
  * records; serve() acts.
  */
+enum writer_landed
+writer_judge(int64_t expected, int64_t offset)
+{
+	if (offset < 0 || offset == expected)
+		return WRITER_LANDED;
+	return offset < expected ? WRITER_LANDED_BEFORE : WRITER_LANDED_AFTER;
+}
+
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 {
 	struct writer *w = opaque;
 	struct writer_partition *p = msg->_private;
-	int64_t expected = p == NULL ? -1 : p->offset_reported++;
+	int64_t expected = p == NULL ? msg->offset : p->offset_reported++;
+	enum writer_landed landed = writer_judge(expected, msg->offset);
 
 	w->heard_ms = clock_ms();
 	if (p == NULL) {
@@ -80,7 +89,7 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 		    rd_kafka_topic_name(msg->rkt), msg->partition);
 		kafka_fail_topic(
 		    &w->failure, rk, msg->err, NULL, attempted, rd_kafka_topic_name(msg->rkt));
-	} else if (expected >= 0 && msg->offset >= 0 && msg->offset < expected) {
+	} else if (landed == WRITER_LANDED_BEFORE) {
 		fail(&w->failure, FAIL_DATA,
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
 		    " and not at %" PRId64 ": the partition has lost its end, which a broker had "
@@ -90,7 +99,7 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 		    "Else `riffle produce` continues behind them; a mix that would draw one stops, "
 		    "and names the `riffle skip` that leaves them out",
 		    rd_kafka_topic_name(msg->rkt), msg->partition, msg->offset, expected);
-	} else if (expected >= 0 && msg->offset > expected) {
+	} else if (landed == WRITER_LANDED_AFTER) {
 		fail(&w->failure, FAIL_FENCED,
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
 		    " and not at %" PRId64 ": another producer writes here, or one that was "

@@ -116,4 +116,15 @@ size_t writer_overlap_bytes(const struct properties *properties);
 /* Waits until everything is delivered; FAIL_TIMEOUT where that takes longer. */
 enum fail_code writer_flush(struct writer *w, int timeout_ms, struct failure *f);
 
+/* ---- where a record landed; pure ---- */
+
+enum writer_landed {
+	WRITER_LANDED,        /* where it should, or the broker does not say where */
+	WRITER_LANDED_BEFORE, /* the partition has lost its end, or was recreated */
+	WRITER_LANDED_AFTER,  /* another producer writes here */
+};
+
+/* By the offset at which a record was expected, and the one that its report has; -1: none. */
+enum writer_landed writer_judge(int64_t expected, int64_t offset);
+
 #endif

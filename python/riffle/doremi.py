@@ -169,8 +169,8 @@ class DoReMi(StepSums):
     def __init__(self, domains: Iterable[str], *, reference: Optional[Mapping[str, float]] = None, eta: float = 1.0,
                  smoothing: float = 1e-3):
         super().__init__(domains)
-        if not 0 < eta < math.inf or not 0 <= smoothing <= 1:
-            raise UsageError(f"eta is {eta} and smoothing {smoothing}: above 0, and between 0 and 1")
+        if not 0 < eta < math.inf or not 0 <= smoothing < 1:
+            raise UsageError(f"eta is {eta} and smoothing {smoothing}: eta must be above 0, and smoothing at least 0 and below 1")
         start = {d: 1.0 if reference is None else float(reference.get(d, 0)) for d in self.domains}
         if any(not w > 0 or not math.isfinite(w) for w in start.values()):
             raise UsageError("every domain needs a reference weight above 0: DoReMi multiplies weights")

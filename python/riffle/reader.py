@@ -67,8 +67,12 @@ def _property_value(name: str, value: Any) -> bytes:
 
 def bootstrap_of(bootstrap: Optional[str], properties: Optional[Mapping[str, Any]]) -> Optional[bytes]:
     if bootstrap is None and "bootstrap.servers" not in (properties or {}):
-        bootstrap = os.environ.get("RIFFLE_BOOTSTRAP", "localhost:9092")
-    return None if bootstrap is None else text("bootstrap", bootstrap)
+        bootstrap = os.environ.get("RIFFLE_BOOTSTRAP") or "localhost:9092"
+    if bootstrap is None:
+        return None
+    if isinstance(bootstrap, str) and not bootstrap.strip(" ,"):
+        raise UsageError("bootstrap is empty: must be \"host:port\" of a broker; None takes it from $RIFFLE_BOOTSTRAP")
+    return text("bootstrap", bootstrap)
 
 
 def handle_of(what: str, opens: Callable[..., int], closes: Callable[..., None], options: ctypes.Structure,

@@ -8,9 +8,13 @@ from types import FrameType
 from typing import Any, Callable, Dict, FrozenSet, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
-import torch
-import torch.distributed
-import torch.utils.data
+
+from ._optional import needs
+
+with needs(__name__):
+    import torch
+    import torch.distributed
+    import torch.utils.data
 
 from ._arguments import whole
 from .checkpoint import log_step

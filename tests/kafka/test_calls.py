@@ -270,6 +270,7 @@ OPTIONS = [
     (dict(properties={"client.id": "a\0b"}), "property client.id: its value must not contain a NUL"),
     (dict(properties={"client\0.id": "a"}), "a property's name is .* NUL"),
     (dict(properties=["client.id"]), "properties is a list: must be a dict"),
+    (dict(bootstrap=""), "bootstrap is empty: must be .host:port. of a broker"),
     (dict(open_timeout=NAN), "open_timeout is nan: must be from 0 to 2,147,483 seconds"),
     (dict(open_timeout=INF), "open_timeout is inf: must be from 0"),
     (dict(open_timeout=-1), "open_timeout is -1: must be from 0"),

@@ -213,6 +213,37 @@ def test_a_where_that_matches_nothing_is_not_sealed(corpus):
     assert corpus.values("a") == []
 
 
+def test_an_empty_domain_of_weight_0_is_closed_and_keeps_that_weight(corpus):
+    (corpus.folder / "a.jsonl").write_text(lines(texts(60, 1)))
+    (corpus.folder / "b.jsonl").write_text("")
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}, "b": {"train": ["b.jsonl"]}}
+    mix = corpus.config["mix"] = {"name": corpus.name + "-mix", "global_batch": 4, "lanes": 2, "max_lead_steps": 0,
+                                  "weights": {"a": 1, "b": 1}}
+    mixer = lambda *more: corpus.riffle("mix", "-c", corpus.path, *more, check=False)
+    refused = corpus.create().produce(check=False)
+    assert refused.returncode == 1 and "mix.weights" in refused.stderr and corpus.values("b") == [], refused.stderr
+    mix["weights"]["b"] = 0
+    corpus.write()
+    assert "PRODUCE-EMPTY domain b yields no sequence: its input has no record" in corpus.produce().stderr
+    assert [which(value) for value in corpus.values("b")] == ["End"]
+    assert "b is complete" in corpus.produce("b").stderr
+    assert mixer("--until-step", 2).returncode == 0
+    assert corpus.riffle("plan", "-c", corpus.path, "--steps", 2, check=False).returncode == 0
+    status = corpus.riffle("status", "-c", corpus.path, "--json").stdout
+    assert not {"STATUS-EMPTY", "STATUS-UNSEALED", "STATUS-NOT-PRODUCED"} & {p["code"] for p in json.loads(status)["problem_list"]}
+    mix["weights"]["b"] = 1
+    corpus.write()
+    refused = mixer("--accept-config", "--yes", "--until-step", 4)
+    assert refused.returncode == 2 and "domain b has weight 1 and not one sequence" in refused.stderr, refused.stderr
+    (corpus.folder / "b.jsonl").write_text(lines(texts(60, 2)))  # too late for this mix: its order of b is that of none
+    corpus.produce("b", "--append")
+    refused = mixer("--accept-config", "--yes", "--until-step", 4)
+    assert refused.returncode == 2 and "domain b has weight 1 and had not one sequence" in refused.stderr, refused.stderr
+    mix["name"] += "-2"
+    corpus.create()
+    assert mixer("--until-step", 4).returncode == 0
+
+
 # ---- mix and status ----
 
 

@@ -149,3 +149,20 @@ def test_what_is_no_folder_is_named(riffle, tmp_path, words, said):
     (tmp_path / "file").write_text("")
     done = riffle("config", "--init", *words, cwd=tmp_path, check=False)
     assert done.returncode in (1, 2) and said in done.stderr and done.stdout == ""
+
+
+SPECIAL = ["$h", "~home", "a~b$c", "$", "[D]", "x{1,2}", "q?*", "back\\slash", 'quo"te', "it's", "tab\there", "line\nend", "esc\x1b[31m",
+           "\x9b\u202e", "#hash", "!bang", "%per", "key: value", "&a", "@at", "`tick", "é漢", " "]
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_names_that_mean_something_elsewhere_are_written_so_that_check_takes_them(init, riffle, tmp_path, vocab, name):
+    for folder in (name, f"data/{name}", f"data/plain/{name}"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / f"{name}.jsonl").write_text(lines(some(1)))
+    (tmp_path / folder / "other.jsonl").write_text("no JSON\n")  # so that each file is named
+    for given in (name, "data"):
+        out, _ = init(given, "--tokenizer", vocab / "r50k_base.tiktoken")
+        assert "[" in out
+        (tmp_path / "run.yml").write_text(out)
+        riffle("config", "--check", "-c", tmp_path / "run.yml")

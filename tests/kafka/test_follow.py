@@ -642,6 +642,11 @@ def test_records_that_other_programs_wrote_into_the_order_are_passed_over(live, 
     topic(live, "append", "".join(foreign[1:]))
     w.append("a.jsonl", 40)
     assert re.search(r"PRODUCE-ARRIVALS topic=\S+arrivals records=3 .* offset=0: ", live.produce().stderr)
+    status = live.riffle("status", "-c", live.path, "--json")
+    told = json.loads(status.stdout)
+    assert told["arrivals_foreign"] == 3 and "STATUS-ARRIVALS" in [p["code"] for p in told["problem_list"]]
+    checked = live.riffle("status", "-c", live.path, "--check", check=False)
+    assert checked.returncode == 1 and "holds 3 records of other programs" in checked.stderr, checked.stderr
     live.produce("--seal")
     check_exactly_once(live, encoding, sequences(live))
 

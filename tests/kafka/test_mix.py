@@ -346,9 +346,24 @@ def test_a_domain_without_an_end_is_waited_for_by_name(riffle, configure, fill):
     config = configure({"a": 0.5, "b": 0.5})
     mixer = riffle.popen("mix", "-c", config, "--until-step", 5)
     line = mixer.stderr.readline()
-    assert "MIX-UNSEALED" in line and "domain=b" in line and "riffle produce b" in line
+    assert "MIX-UNSEALED" in line and "domain=b" in line and f"`riffle produce -c {config} b` publishes it" in line
     mixer.send_signal(signal.SIGTERM)
     assert mixer.wait(timeout=60) == 0
+
+
+def test_a_log_that_is_gone_is_told_with_both_numbers(riffle, configure, fill, unique):
+    fill("a")
+    fill("b", sequences=90)
+    config = configure({"a": 0.5, "b": 0.5})
+    riffle("mix", "-c", config, "--until-step", 5)
+    riffle("topics", "-c", config, "--delete", "--create", "--domain", "b", "--force", "--yes")
+    mixer = riffle.popen("mix", "-c", config, "--until-step", 9)
+    line = mixer.stderr.readline()
+    assert "MIX-UNSEALED" in line and f"topic {unique}.b holds 0 sequences, and the mix counts with 90" in line, line
+    told = {p["code"]: p["text"] for p in json.loads(riffle("status", "-c", config, "--json").stdout)["problem_list"]}
+    assert "its topic holds 0 sequences, and the mix counts with 90: its log is gone" in told["STATUS-NOT-PRODUCED"]
+    fill("b", sequences=90)  # the same again: what waits goes on
+    assert mixer.wait(timeout=60) == 0, mixer.stderr.read()
 
 
 def test_missing_topics_and_a_wrong_number_of_partitions_are_said(riffle, fill, configure):

@@ -114,7 +114,7 @@ def test_draws_are_a_line_each_before_the_permutation(riffle, write_config):
 
 @pytest.mark.parametrize("words, code, said", [
     (["--sizes", "a=1"], 2, "--sizes: domain b is missing"),
-    (["--sizes", "a=1,b=2,x=3"], 2, "the configuration has no domain x"),
+    (["--sizes", "a=1,b=2,x=3"], 2, "has no domain x; it has a, b"),
     (["--sizes", "a=1,a=2,b=3"], 2, "domain a is named twice"),
     (["--sizes", "a=1,b"], 2, "not a domain and its sequences: b"),
     (["--sizes", "a=1,b=-2"], 2, "not a domain and its sequences: b=-2"),

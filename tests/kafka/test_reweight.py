@@ -140,7 +140,7 @@ def test_floor_and_ceiling_hold_for_each_domain(mixed, report, reweight, tmp_pat
     got = reweight(mixed, tmp_path / "w.json", "--method", "doremi", "--floor", "0.05,web=0.3", "--ceiling", "news=0.6")
     assert got["weights"] == pytest.approx({"code": 0.1, "news": 0.6, "web": 0.3}, abs=1e-6)
     for words, why in ((("--floor", 0.4), "sum to 1.2"), (("--floor", "moon=0.1"), "draws from no domain moon"),
-                       (("--ceiling", "x"), "not a number")):
+                       (("--ceiling", "x"), "not a number"), (("--smoothing", 1), "--smoothing: must be at least 0 and below 1")):
         done = reweight(mixed, tmp_path / "bad.json", "--method", "doremi", *words, check=False)
         assert done.returncode == 2 and why in done.stderr
 
@@ -300,7 +300,7 @@ def test_live_waits_for_a_mix_that_has_not_started(fill, configure, riffle, repo
     assert done.returncode == 1 and "has not started" in done.stderr
     stopped, learner = riffle.popen(*words, "--live"), riffle.popen(*words, "--live")
     for process in (stopped, learner):
-        wait_until(lambda: "has not started; waits for" in process.stderr.readline(), "saying that it waits")
+        wait_until(lambda: "has not started: `riffle mix` starts it" in process.stderr.readline(), "saying that it waits")
     stopped.send_signal(signal.SIGTERM)
     assert stopped.wait(60) == 0 and "has not started" not in stopped.stderr.read()
     riffle("mix", "-c", config)

@@ -9,6 +9,7 @@ import os
 import resource
 import signal
 import subprocess
+import time
 
 import pytest
 import zstandard
@@ -75,6 +76,18 @@ def test_without_descriptors_there_is_a_sentence(riffle, request, fill, configur
     last = said.splitlines()[-1]
     assert last.startswith(f"riffle {command}: ") and "Too many open files" in last, said
     assert "this process may have 4; `ulimit -n` raises it" in last, said
+
+
+@pytest.mark.parametrize("command", ["mix", "produce"])
+def test_too_few_descriptors_end_a_command_at_once(many_files, riffle, fill, configure, command):
+    """The first connections take what there is. The command does not wait for the next one, nor does it try again."""
+    fill("b", "c")
+    mix = configure({"b": 1, "c": 1})
+    words = ["mix", "-c", mix, "--until-step", 6] if command == "mix" else ["produce", "-c", many_files.path]
+    process = start(riffle, resource.RLIMIT_NOFILE, 16, *words)
+    begun = time.monotonic()
+    said_at_the_end(process, "connecting to Kafka takes 8 more open files: Too many open files", "`ulimit -n` raises it", timeout=60)
+    assert time.monotonic() - begun < 30
 
 
 def test_a_few_descriptors_are_enough_for_many_files(many_files, riffle, fill, configure):

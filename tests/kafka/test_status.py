@@ -15,6 +15,7 @@ from wire_proxy import FETCH, FIND_COORDINATOR, Fate, Proxy
 LENGTH, BATCH, LANES, LEAD = 64, 16, 4, 64
 PROBLEMS = (ROOT / "docs/OPERATIONS.md").read_text().partition("## Problems of riffle status")[2].partition("\n## ")[0]
 WEIGHTS = {"books": 0.2, "code": 0.5, "web": 0.3}
+START = "start its trainers; in a trial `riffle read -c {} --run trainers --commit-every 1` takes their place"
 
 
 @pytest.fixture
@@ -124,7 +125,7 @@ def test_sealed_domains_and_no_mix_yet(status, riffle, config, fill):
 
 
 @both_forms
-def test_a_mix_shows_steps_shares_and_positions(status, mixed, form):
+def test_a_mix_shows_steps_shares_and_positions(status, config, mixed, form):
     mixed(40)  # 640 draws: code (500) and its epoch of 300 sequences wrap once
     answer = status()
     mix = answer["mix"]
@@ -140,7 +141,7 @@ def test_a_mix_shows_steps_shares_and_positions(status, mixed, form):
         assert d["taken"] == d["epoch"] * 300 + d["position"]
         assert d["mixer_commit"] == d["position"]
     assert of["code"]["epoch"] == 1
-    text = "run trainers has committed nothing: the mixer will wait at step 64"
+    text = "run trainers has committed nothing: the mixer will wait at step 64; " + START.format(config)
     assert answer["problems"] == [text]
     assert answer["problem_list"] == [{"code": "STATUS-RUN-NEW", "text": text}]
 
@@ -236,7 +237,7 @@ def test_a_commit_that_is_no_step_is_told(status, mixed, commit):
 def test_a_mixer_at_its_lead_is_told_whom_it_waits_for(status, riffle, config, mixed):
     mixed(LEAD)
     assert status()["problems"] == [
-        f"run trainers has committed nothing: the mixer waits at step {LEAD}"]
+        f"run trainers has committed nothing: the mixer waits at step {LEAD}; " + START.format(config)]
 
 
 def test_the_runs_and_the_lead_in_force_decide_where_the_mixer_waits_not_those_of_a_file_of_before(status, riffle, config, mixed,

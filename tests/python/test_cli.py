@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import socketserver
 import struct
 import subprocess
@@ -300,6 +301,36 @@ def test_check_finds_what_the_inputs_lack(riffle, with_data, tmp_path, domain, s
     assert done.stderr.startswith(f"riffle config: {path}:5: {sentence.format(tmp_path)}") and done.stderr.count("\n") == 1
 
 
+ARRAY = "this looks like a JSON array: riffle reads one JSON object per line. Convert the file: jq -c '.[]' FILE > FILE.jsonl\n"
+OBJECT = "this looks like a JSON object over several lines: riffle reads one JSON object per line. Convert the file: " \
+         "jq -c . FILE > FILE.jsonl\n"
+
+
+@pytest.mark.parametrize("content, advice", [
+    ('[\n{"text": "a"},\n{"text": "b"},\n{"text": "c"}\n]\n', ARRAY),
+    ('[{"text": "a"},\n{"text": "b"},\n{"text": "c"}]\n', ARRAY),
+    ('[{"text": "a"}, {"text": "b"}]\n', ARRAY),
+    ('[\n  {\n    "text": "a"\n  }\n]\n', ARRAY),
+    ('{\n  "text": "a"\n}\n{\n  "text": "b"\n}\n', OBJECT),
+])
+def test_check_says_how_to_convert_json_that_is_laid_out_otherwise(riffle, with_data, tmp_path, content, advice):
+    path = with_data("{train: other.json}")
+    (tmp_path / "other.json").write_text(content)
+    said = riffle("config", "--check", "-c", path, check=False).stderr
+    assert said.count("\n") == 1 and said.endswith(advice)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+def test_check_gives_a_command_that_replaces_numbers_that_json_lacks(riffle, with_data, tmp_path, number):
+    path = with_data("{train: other.json}")
+    (tmp_path / "other.json").write_text(f'{{"text": "NaN", "score": {number}}}\n' * 3)
+    said = riffle("config", "--check", "-c", path, check=False).stderr
+    command = re.search(r"JSON has no NaN and no Infinity. Write null instead: (python3 .*)$", said)[1]
+    subprocess.run(command.replace("FILE", "other.json"), shell=True, check=True, cwd=tmp_path)
+    assert (tmp_path / "other.json.jsonl").read_text() == '{"text": "NaN", "score": null}\n' * 3
+    riffle("config", "--check", "-c", with_data("{train: other.json.jsonl}"))
+
+
 def test_check_names_the_option_that_gave_a_key(riffle, with_data):
     path = with_data("{train: a.jsonl, text: content, where: {field: id, equals: 2}}")
     for given in ("domains.code.where.field=kind", "domains.code.where={field: kind, equals: x}"):
@@ -585,6 +616,20 @@ def test_a_command_says_whom_it_waits_for_before_it_gives_up(riffle, tmp_path):
         assert waits and re.search(r"at 127\.0\.0\.1:1 \(bootstrap\.servers\): .*; waiting [1-9]\d* s more$", waits[0]), (command, lines)
 
 
+@pytest.mark.parametrize("command", [["mix"], ["produce"], ["read"], ["read", "--set", "valid", "--domain", "code"], ["weights", "code=1"]])
+def test_ctrl_c_ends_a_wait_for_a_broker(riffle, tmp_path, vocab, command):
+    config = tmp_path / "run.yml"
+    config.write_text(GOOD.replace("v.tiktoken", f"{vocab}/r50k_base.tiktoken"))
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n')
+    process = riffle.popen(*command, "-c", config, "-X", "bootstrap.servers=127.0.0.1:1")
+    first = process.stderr.readline()
+    assert "KAFKA-WAIT" in first, first + process.stderr.read()
+    process.send_signal(signal.SIGINT)
+    out, errors = process.communicate(timeout=60)
+    assert process.returncode == 0 and "stopped while waiting for a broker at 127.0.0.1:1" in errors, errors
+    assert "no broker answers" not in errors
+
+
 # --- a broker that is none
 
 
@@ -606,5 +651,13 @@ def test_what_listens_in_place_of_a_broker_is_named(riffle, write_config, answer
         done = riffle("topics", "-c", write_config(GOOD), check=False, timeout=60, env={"RIFFLE_BOOTSTRAP": address})
         server.shutdown()
     assert done.returncode == 1
-    assert f"no broker answers at {address} (bootstrap.servers): {says}" in done.stderr
+    assert f"no broker answers at {address} (bootstrap.servers, as RIFFLE_BOOTSTRAP says): {says}" in done.stderr
     assert "receive.message.max.bytes" not in done.stderr
+
+
+def test_an_empty_address_of_the_broker_is_refused_at_once_with_its_place(riffle, write_config):
+    """librdkafka takes it, and would wait for a broker."""
+    path = write_config(GOOD + 'kafka: {bootstrap.servers: " "}\n')
+    done = riffle("topics", "-c", path, check=False, timeout=5, env={"RIFFLE_BOOTSTRAP": ""})
+    assert done.returncode == 2 and f"{path}:" in done.stderr
+    assert "bootstrap.servers: is empty: give HOST:PORT of a broker" in done.stderr

@@ -138,8 +138,22 @@ def test_odm_is_the_papers_and_prefers_the_larger_loss(riffle):
     assert odm.weights["a"] == pytest.approx(0.5191177823862875, rel=1e-14)
 
 
+def test_a_checkpoint_of_a_bandit_continues_it_without_what_was_added_since(riffle):
+    sums = {"a": (40.0, 0.0, 10), "b": (10.0, 0.0, 5)}
+    odm, other = riffle.ODM(["a", "b"]), riffle.ODM(["b", "a"], memory=0.5, eta=2.0)
+    odm.update(sums)
+    state = odm.state_dict()
+    other.add({"a": (1000.0, 0.0, 1)})
+    other.load_state_dict(state)
+    assert other.sums == {} and other.state_dict() == state
+    assert other.update(sums) == odm.update(sums)
+    with pytest.raises(riffle.DataError, match="the checkpoint is of domains a, b, not a, c"):
+        riffle.ODM(["a", "c"]).load_state_dict(state)
+
+
 @pytest.mark.parametrize("bad", [{"domains": []}, {"domains": ["a", "a"]}, {"domains": ["a"], "eta": 0},
-                                 {"domains": ["a"], "smoothing": 2}, {"domains": ["a"], "reference": {"a": 0}}])
+                                 {"domains": ["a"], "smoothing": 2}, {"domains": ["a"], "smoothing": 1},
+                                 {"domains": ["a"], "reference": {"a": 0}}])
 def test_what_makes_no_sense_is_refused(riffle, bad):
     with pytest.raises(riffle.UsageError):
         riffle.DoReMi(**bad)

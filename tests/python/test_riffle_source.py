@@ -219,6 +219,8 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
     (["--dataset", "x", "--watch", "1"], 2, "--watch needs files"),
     (["list.jsonl"], 1, "line 2: no object, but list"),
     (["escape.jsonl"], 1, "line 2: Invalid \\escape"),
+    (["pipe.jsonl"], 1, "pipe.jsonl: is not a regular file"),
+    (["null.jsonl"], 1, "null.jsonl: is not a regular file"),
     (["nosuch://x"], 1, "nosuch://x: unknown scheme. Use gs://"),
     (["x{1..2}.jsonl"], 1, "x1.jsonl: no file matches"),
     (["x{1..2.jsonl"], 2, "x{1..2.jsonl: a brace has no partner"),
@@ -226,6 +228,8 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
 def test_what_is_wrong_is_said(tmp_path, words, code, why):
     (tmp_path / "x.csv").write_text("a,b\n")
     (tmp_path / "x.jsonl").write_text("{}\n")
+    os.mkfifo(tmp_path / "pipe.jsonl")
+    (tmp_path / "null.jsonl").symlink_to(os.devnull)
     (tmp_path / "list.jsonl").write_text("{}\n[1]\n")
     (tmp_path / "escape.jsonl").write_text('{"a": "\\ud83d"}\n{"a": "\\UD83D"}\n')
     done = source(*words, check=False, cwd=tmp_path)
@@ -255,7 +259,18 @@ import riffle_source
 sys.exit(riffle_source.main(["broken://x/a.parquet"]))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (1, "riffle-source: broken://x/a.parquet: Exception: no connection\n")
+    assert (done.returncode, done.stderr) == (1, "riffle-source: broken://x/a.parquet: Exception: no\\nconnection\n")
+
+
+def test_a_name_in_a_message_neither_begins_a_line_nor_sets_the_terminal(tmp_path):
+    name = "a\x1b[31m\nFAKE\x9b\u202e.jsonl.gz"
+    (tmp_path / name).write_bytes(b"not gzip")
+    (tmp_path / os.fsdecode(b"b\xff.csv")).touch()
+    done = source(tmp_path / name, check=False)
+    said = done.stderr.decode()
+    assert done.returncode == 1 and said.count("\n") == 1
+    assert r"a\x1b[31m\nFAKE\u009b\u202e.jsonl.gz: " in said
+    assert rb"b\xff.csv: " in source(tmp_path / os.fsdecode(b"b\xff.csv"), check=False).stderr
 
 
 @pytest.mark.parametrize("source, words", [
@@ -374,3 +389,77 @@ def test_whoever_reads_may_end_first(tmp_path):
     done = subprocess.run(["sh", "-c", f"'{sys.executable}' '{SCRIPT}' '{tmp_path}/x.parquet' | head -n 1"],
                           capture_output=True, timeout=60)
     assert done.stderr == b"" and json.loads(done.stdout) == documents(1)[0]
+
+
+@pytest.mark.parametrize("mask, ranges", [([], []), ([1, 1], []), ([0, 0, 0], [[0, 3]]), ([0, 0, 1, 0, 1, 1, 0, 0], [[0, 2], [3, 4], [6, 8]]),
+                                          ([1, 0], [[1, 2]])])
+def test_stretches_without_loss_are_half_open_ranges(monkeypatch, mask, ranges):
+    monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[2] / "python")
+    import riffle_source
+
+    assert riffle_source.ranges(mask) == ranges
+
+
+@pytest.fixture
+def chat(monkeypatch):
+    """chat(*WORDS): what makes a record of a row with these options, over a tokenizer that counts characters."""
+    monkeypatch.syspath_prepend(pathlib.Path(__file__).parents[2] / "python")
+    import riffle_source
+
+    class Tokenizer:
+        chat_template = "{% generation %}{% endgeneration %}"
+        asked = None
+
+        def apply_chat_template(self, messages, **options):
+            Tokenizer.asked = messages, options
+            said = [(len(m["content"]), m["role"] == "assistant") for m in messages]
+            return {"input_ids": [n for n, _ in said], "assistant_masks": [int(mine) for _, mine in said]}
+
+        @classmethod
+        def from_pretrained(cls, name, revision=None):
+            return cls()
+
+    modules = {"transformers": type("transformers", (), {"AutoTokenizer": Tokenizer}), "jinja2": None}
+    monkeypatch.setattr(riffle_source, "need", lambda module, what: modules[module])
+
+    def make(*words):
+        make.tokenizer = Tokenizer
+        return riffle_source.Chat(riffle_source.arguments(["x.jsonl", "--chat", "t", *words]))
+
+    make.Failure = riffle_source.Failure
+    return make
+
+
+ROW = {"messages": [{"role": "user", "content": "abc", "name": None}, {"role": "assistant", "content": "ab", "name": None}], "tools": [1],
+       "id": 7}
+
+
+@pytest.mark.parametrize("words, record", [
+    ([], {"tokens": [3, 2], "no_loss": [[0, 1]]}),
+    (["--loss", "all"], {"tokens": [3, 2]}),
+    (["--prompt-only"], {"tokens": [3, 2], "no_loss": [[0, 2]], "eos": False}),
+    (["--keep", "id"], {"tokens": [3, 2], "no_loss": [[0, 1]], "keep": {"id": 7}}),
+])
+def test_a_chat_has_the_loss_that_the_options_ask_for(chat, words, record):
+    assert chat(*words)(ROW) == record
+    messages, options = chat.tokenizer.asked
+    assert messages == [{"role": "user", "content": "abc"}, {"role": "assistant", "content": "ab"}]  # null: this message has no such key
+    assert options["add_generation_prompt"] == ("--prompt-only" in words) and options["return_assistant_tokens_mask"] == ("no_loss" in record and (
+        "eos" not in record))
+    assert options["tools"] is None
+
+
+def test_a_chat_whose_columns_or_template_do_not_fit_is_refused(chat):
+    with pytest.raises(chat.Failure, match="no column tools: there are messages"):
+        chat("--tools", "tools")({"messages": []})
+    with pytest.raises(chat.Failure, match="column messages is not a list of messages"):
+        chat()({"messages": ["hello"]})
+    chat()
+    chat.tokenizer.chat_template = "{{ messages }}"
+    with pytest.raises(chat.Failure, match="does not mark what the assistant says"):
+        chat()
+    chat("--loss", "all")
+    chat("--prompt-only")
+    chat.tokenizer.chat_template = None
+    with pytest.raises(chat.Failure, match="has no chat template"):
+        chat("--loss", "all")

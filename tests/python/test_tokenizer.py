@@ -384,12 +384,28 @@ def test_a_bad_line_ends_it_after_the_lines_before(tokenize, known):
         assert "standard input: line 5: " in done.stderr.decode() and why in done.stderr.decode()
 
 
+def test_a_folder_or_another_file_in_place_of_a_tokenizer_is_named(tokenize, tmp_path):
+    for name in ("b.tiktoken", "a.tiktoken", "config.json"):
+        (tmp_path / name).write_text("{}")
+    rows = tmp_path / "rows.jsonl"
+
+    def said(file, *more):
+        done = tokenize.run("--tokenizer", str(file), *more, check=False)
+        return done.returncode, done.stderr.decode()
+    assert said(tmp_path) == (2, f"riffle tokenize: tokenizer {tmp_path}: is a folder. Give the file in it: {tmp_path}/a.tiktoken or "
+                                 f"{tmp_path}/b.tiktoken\n")
+    rows.write_text('{"text": "a"}\n{"text": "b"}\n')
+    assert said(rows, "--pattern", "gpt2")[1].endswith("behind the object; is it a tokenizer.json?\n")
+    rows.write_text('{"text": "a"}\n')
+    assert "is neither a .tiktoken file nor a tokenizer.json" in said(rows, "--pattern", "gpt2")[1]
+
+
 @pytest.mark.parametrize(
     "arguments, code, why",
     [
         ([], 2, "give --tokenizer FILE"),
-        (["--tokenizer", "/nowhere", "--pattern", "gpt2"], 1, "/nowhere: cannot be opened"),
-        (["--tokenizer", "/usr"], 1, "/usr: is a folder. Give the file in it, /usr/tokenizer.json"),
+        (["--tokenizer", "/nowhere", "--pattern", "gpt2"], 2, "/nowhere: cannot be opened"),
+        (["--tokenizer", "/usr"], 2, "/usr: is a folder, and has neither a tokenizer.json nor a .tiktoken file"),
         (["--tokenizer", "{r50k}"], 2, "name one of: gpt2, cl100k, o200k"),
         (["--tokenizer", "{r50k}", "--pattern", "gpt3"], 2, 'unknown pattern "gpt3"'),
         (["--tokenizer", "{r50k}", "--pattern", "gpt2", "/nowhere.jsonl"], 1, "/nowhere.jsonl"),

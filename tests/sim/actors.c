@@ -143,6 +143,7 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	    .mix = "m",
 	    .rank = (uint32_t)t->number,
 	    .world = told->ranks,
+	    .uneven = w->uneven,
 	    .start = given ? RIFFLE_START_STEP : RIFFLE_START_COMMITTED,
 	    .step = lowest(told->trained, 0, w->lanes),
 	    .token_bytes = 4,
@@ -157,8 +158,7 @@ open_trainer(const struct world *w, struct trainer *t, struct riffle_error *e)
 	told->opening[t->number] = true;
 	code = riffle_open(&t->riffle, &o, e);
 	told->opening[t->number] = false;
-	t->lanes = w->lanes / told->ranks;
-	t->first = (uint32_t)t->number * t->lanes;
+	t->first = world_first_lane(w, (uint32_t)t->number, told->ranks, &t->lanes);
 	if (code == RIFFLE_ERROR_LOST)
 		told->lost[t->number] = true; /* the next start names the step */
 	if (code != RIFFLE_OK)

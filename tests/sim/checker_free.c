@@ -45,7 +45,7 @@ struct count {
 	uint64_t version[WORLD_STEPS_MAX];
 	uint32_t batch[WORLD_STEPS_MAX];
 	int64_t draws[WORLD_STEPS_MAX + 1]; /* before each step */
-	bool had[WORLD_DOMAINS_MAX][WORLD_RECORDS_MAX];
+	size_t at[WORLD_DOMAINS_MAX];       /* the next place in the order of each domain */
 	uint64_t steps;
 	bool over;
 	/* of the ledger */
@@ -53,6 +53,68 @@ struct count {
 	struct ledger_answer kept[WORLD_LATE_MAX];
 	size_t answers_n;
 };
+
+/* One step of all lanes. Its draws are collected first: how many a domain has says which. */
+struct drawn {
+	struct batch_drawn draw[64];
+	size_t n;
+};
+
+static const struct control *
+asked_by(const struct count *c, const char *id)
+{
+	for (size_t k = 0; k < c->w->late_n; k++)
+		if (strcmp(c->w->late[k].id, id) == 0)
+			return &c->w->late[k];
+	return NULL;
+}
+
+/* ---- answers ---- */
+
+/* An answer names the step that is drawn next, or the later one that was asked for. */
+static const char *
+take_answers(struct count *c, const struct ledger *l)
+{
+	for (size_t i = 0; i < l->answers_n; i++) {
+		const struct ledger_answer *a = &l->answer[i];
+		const struct control *asked = asked_by(c, a->id);
+		int64_t step;
+
+		if (asked == NULL || c->answers_n == WORLD_LATE_MAX)
+			return problem("ledger: an answer to %s, which nobody asked", a->id);
+		for (size_t k = 0; k < c->answers_n; k++)
+			if (strcmp(c->kept[k].id, a->id) == 0)
+				return problem("duplicate: request %s is answered twice", a->id);
+		step = asked->at_step > l->step_next ? asked->at_step : l->step_next;
+		if (!a->accepted || a->step != step)
+			return problem("request %s: %s for step %" PRId64
+				       ", not accepted for %" PRId64 ": %.100s",
+			    a->id, a->accepted ? "accepted" : "refused", a->step, step, a->text);
+		c->kept[c->answers_n] = *a;
+		c->kept[c->answers_n++].id = asked->id; /* it outlives the record */
+	}
+	return NULL;
+}
+
+/* All answers of the ledger, before the steps, which are drawn by them. */
+static const char *
+collect_answers(struct count *c)
+{
+	const struct cluster_partition *p = cluster_partition("m.ledger", 0);
+	const char *bad = NULL;
+
+	for (int64_t i = 0; bad == NULL && i < p->end; i++) {
+		const struct cluster_record *r = &p->record[i];
+		struct ledger l = {0};
+		struct failure f;
+
+		if (r->fate == CLUSTER_COMMITTED && !(r->undone && i < p->log_start) &&
+		    ledger_decode(&l, r->bytes, r->n, &f) == FAIL_NONE)
+			bad = take_answers(c, &l);
+		ledger_clear(&l);
+	}
+	return bad;
+}
 
 /* ---- steps ---- */
 
@@ -127,25 +189,55 @@ wanted_draw(const struct world *w, const char *domain, size_t k, struct batch_dr
 	return false;
 }
 
-/* The draws of a step come in any order; together they are the domain's next ones. */
-static const char *
-check_draw(struct count *c, uint32_t domain, size_t first, size_t end, const struct batch_drawn *d)
+/* A request that was accepted keeps the sequence out of the steps from the one that it names on. */
+static bool
+is_skipped(const struct count *c, const char *domain, const struct batch_drawn *d)
 {
-	struct batch_drawn want;
+	for (size_t a = 0; a < c->answers_n; a++) {
+		const struct control *asked = asked_by(c, c->kept[a].id);
 
-	for (size_t k = first; k < end && k < WORLD_RECORDS_MAX; k++) {
-		if (!wanted_draw(c->w, c->name[domain], k, &want))
+		if (asked->kind == LEDGER_SKIP && c->kept[a].step <= (int64_t)c->steps &&
+		    strcmp(asked->domain, domain) == 0 &&
+		    asked->partition == (int32_t)d->partition &&
+		    asked->first <= (int64_t)d->ordinal && (int64_t)d->ordinal < asked->end)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * The draws of a step come in any order; together they are the domain's next ones, but for those
+ * that are skipped. *all loses those of the domain as they are found.
+ */
+static const char *
+check_domain_draws(struct count *c, uint32_t domain, struct drawn *all)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < all->n; i++)
+		left += all->draw[i].domain == domain;
+	while (left > 0) {
+		struct batch_drawn want;
+		size_t i = 0;
+
+		if (!wanted_draw(c->w, c->name[domain], c->at[domain]++, &want))
 			return problem("step %" PRIu64 ": the order of domain %s is not known",
 			    c->steps, c->name[domain]);
-		if (c->had[domain][k] || want.partition != d->partition ||
-		    want.ordinal != d->ordinal || want.epoch != d->epoch)
+		if (is_skipped(c, c->name[domain], &want))
 			continue;
-		c->had[domain][k] = true;
-		return NULL;
+		while (
+		    i < all->n &&
+		    (all->draw[i].domain != domain || want.partition != all->draw[i].partition ||
+			want.ordinal != all->draw[i].ordinal || want.epoch != all->draw[i].epoch))
+			i++;
+		if (i == all->n)
+			return problem("order: step %" PRIu64 ": sequence %" PRIu32 "/%" PRIu64
+				       " (epoch %" PRIu64 ") of domain %s is due and is not drawn",
+			    c->steps, want.partition, want.ordinal, want.epoch, c->name[domain]);
+		all->draw[i] = all->draw[--all->n];
+		left--;
 	}
-	return problem("order: step %" PRIu64 ": sequence %" PRIu32 "/%" PRIu64 " (epoch %" PRIu64
-		       ") of domain %s is none of its draws %zu to %zu",
-	    c->steps, d->partition, d->ordinal, d->epoch, c->name[domain], first, end);
+	return NULL;
 }
 
 static const char *
@@ -166,12 +258,6 @@ check_head(const struct count *c, uint32_t lane, const struct batch_view *v, uin
 		    c->steps, lane);
 	return NULL;
 }
-
-/* One step of all lanes. Its draws are collected first: how many a domain has says which. */
-struct drawn {
-	struct batch_drawn draw[64];
-	size_t n;
-};
 
 static const char *
 take_lane(struct count *c, uint32_t lane, struct batch_view *v, struct drawn *all)
@@ -200,19 +286,16 @@ take_lane(struct count *c, uint32_t lane, struct batch_view *v, struct drawn *al
 }
 
 static const char *
-check_draws(struct count *c, const struct drawn *all)
+check_draws(struct count *c, struct drawn *all)
 {
-	int64_t *before = c->taken[c->steps], *behind = c->taken[c->steps + 1];
+	int64_t *behind = c->taken[c->steps + 1];
 	const char *bad = NULL;
 
-	memcpy(behind, before, sizeof(c->taken[0]));
+	memcpy(behind, c->taken[c->steps], sizeof(c->taken[0]));
 	for (size_t i = 0; i < all->n; i++)
 		behind[all->draw[i].domain]++;
-	for (size_t i = 0; bad == NULL && i < all->n; i++) {
-		uint32_t d = all->draw[i].domain;
-
-		bad = check_draw(c, d, (size_t)before[d], (size_t)behind[d], &all->draw[i]);
-	}
+	for (uint32_t d = 0; bad == NULL && d < WORLD_DOMAINS_MAX; d++)
+		bad = check_domain_draws(c, d, all);
 	return bad;
 }
 
@@ -277,6 +360,48 @@ check_steps(struct count *c)
 
 /* ---- the ledger ---- */
 
+/* The phase that begins at a step; NULL: none does. */
+static const struct config_phase *
+phase_at(const struct count *c, uint64_t step)
+{
+	const struct config_mix *mix = &c->w->config->mix;
+
+	for (size_t i = 0; i < mix->phases_n; i++)
+		if (mix->phases[i].start_step == step)
+			return &mix->phases[i];
+	return NULL;
+}
+
+/* A phase gives the domains that it does not name their weights in the configuration, or in JOIN. */
+static void
+put_phase(const struct config_phase *phase, const struct config *config, const struct ledger *l,
+    const double *base, double *raw)
+{
+	for (size_t i = 0; i < l->domains_n; i++) {
+		raw[i] = base[i];
+		for (size_t k = 0; k < config->domains_n; k++)
+			if (strcmp(config->domains[k].name, l->domain[i].name) == 0 &&
+			    phase->weight[k] >= 0)
+				raw[i] = phase->weight[k];
+	}
+}
+
+static void
+put_request(const struct control *asked, const struct ledger *l, double *base, double *raw)
+{
+	for (size_t i = 0; i < l->domains_n; i++) {
+		bool its = asked->domain != NULL && strcmp(asked->domain, l->domain[i].name) == 0;
+
+		for (size_t k = 0; k < asked->weights_n; k++)
+			if (strcmp(asked->weight[k].domain, l->domain[i].name) == 0)
+				raw[i] = asked->weight[k].weight;
+		if (asked->kind == LEDGER_JOIN && its)
+			base[i] = raw[i];
+		if (asked->kind == LEDGER_LEAVE && its)
+			raw[i] = 0;
+	}
+}
+
 /* What was asked for, put in force in the order of the steps that the answers name. */
 static void
 asked_weights(const struct count *c, const struct ledger *l, double *raw)
@@ -284,6 +409,7 @@ asked_weights(const struct count *c, const struct ledger *l, double *raw)
 	const struct config *config = c->w->accepted != NULL && strcmp(l->config, c->w->text) != 0
 					  ? c->w->accepted
 					  : c->w->config;
+	double base[WORLD_DOMAINS_MAX];
 
 	for (size_t i = 0; i < l->domains_n; i++) {
 		raw[i] = 0;
@@ -291,24 +417,16 @@ asked_weights(const struct count *c, const struct ledger *l, double *raw)
 			if (strcmp(config->domains[k].name, l->domain[i].name) == 0)
 				raw[i] = config->mix.weight[k];
 	}
-	for (int64_t step = 0; step < l->step_next; step++)
-		for (size_t a = 0; a < c->answers_n; a++) {
-			const struct control *asked = NULL;
+	memcpy(base, raw, sizeof(base));
+	for (int64_t step = 0; step < l->step_next; step++) {
+		const struct config_phase *phase = phase_at(c, (uint64_t)step);
 
-			for (size_t k = 0; k < c->w->late_n; k++)
-				if (strcmp(c->w->late[k].id, c->kept[a].id) == 0)
-					asked = &c->w->late[k];
-			if (asked == NULL || !c->kept[a].accepted || c->kept[a].step != step)
-				continue;
-			for (size_t i = 0; i < l->domains_n; i++) {
-				for (size_t k = 0; k < asked->weights_n; k++)
-					if (strcmp(asked->weight[k].domain, l->domain[i].name) == 0)
-						raw[i] = asked->weight[k].weight;
-				if (asked->kind == LEDGER_LEAVE &&
-				    strcmp(asked->domain, l->domain[i].name) == 0)
-					raw[i] = 0;
-			}
-		}
+		if (phase != NULL)
+			put_phase(phase, config, l, base, raw);
+		for (size_t a = 0; a < c->answers_n; a++)
+			if (c->kept[a].step == step)
+				put_request(asked_by(c, c->kept[a].id), l, base, raw);
+	}
 	for (size_t i = 0; i < l->domains_n; i++)
 		if (l->domain[i].state != LEDGER_ACTIVE)
 			raw[i] = 0;
@@ -317,7 +435,7 @@ asked_weights(const struct count *c, const struct ledger *l, double *raw)
 static const char *
 check_weights(const struct count *c, const struct ledger *l)
 {
-	double raw[WORLD_DOMAINS_MAX], all = 0, sum = 0;
+	double raw[WORLD_DOMAINS_MAX] = {0}, all = 0, sum = 0;
 
 	asked_weights(c, l, raw);
 	for (size_t i = 0; i < l->domains_n; i++) {
@@ -388,34 +506,6 @@ check_taken(const struct count *c, const struct ledger *l)
 	return NULL;
 }
 
-/* An answer names the step that is drawn next, or the later one that was asked for. */
-static const char *
-take_answers(struct count *c, const struct ledger *l)
-{
-	for (size_t i = 0; i < l->answers_n; i++) {
-		const struct ledger_answer *a = &l->answer[i];
-		const struct control *asked = NULL;
-		int64_t step;
-
-		for (size_t k = 0; k < c->w->late_n; k++)
-			if (strcmp(c->w->late[k].id, a->id) == 0)
-				asked = &c->w->late[k];
-		if (asked == NULL || c->answers_n == WORLD_LATE_MAX)
-			return problem("ledger: an answer to %s, which nobody asked", a->id);
-		for (size_t k = 0; k < c->answers_n; k++)
-			if (strcmp(c->kept[k].id, a->id) == 0)
-				return problem("duplicate: request %s is answered twice", a->id);
-		step = asked->at_step > l->step_next ? asked->at_step : l->step_next;
-		if (!a->accepted || a->step != step)
-			return problem("request %s: %s for step %" PRId64
-				       ", not accepted for %" PRId64 ": %.100s",
-			    a->id, a->accepted ? "accepted" : "refused", a->step, step, a->text);
-		c->kept[c->answers_n] = *a;
-		c->kept[c->answers_n++].id = asked->id; /* it outlives the record */
-	}
-	return NULL;
-}
-
 static const char *
 check_record(struct count *c, struct ledger *l, int64_t offset)
 {
@@ -438,9 +528,7 @@ check_record(struct count *c, struct ledger *l, int64_t offset)
 		return problem("ledger offset %" PRId64 ": the run stood at step %" PRIu64
 			       ", and now at %" PRIu64,
 		    offset, ledger_run_step(b, "trainers"), ledger_run_step(l, "trainers"));
-	bad = take_answers(c, l);
-	if (bad == NULL)
-		bad = check_taken(c, l);
+	bad = check_taken(c, l);
 	if (bad == NULL)
 		bad = check_weights(c, l);
 	return bad == NULL ? check_credits(c, l) : bad;
@@ -477,27 +565,6 @@ check_ledger(struct count *c)
 
 /* ---- all together ---- */
 
-/* The phase that begins at a step; NULL: none does. */
-static const struct config_phase *
-phase_at(const struct count *c, uint64_t step)
-{
-	const struct config_mix *mix = &c->w->config->mix;
-
-	for (size_t i = 0; i < mix->phases_n; i++)
-		if (mix->phases[i].start_step == step)
-			return &mix->phases[i];
-	return NULL;
-}
-
-static const struct control *
-asked_by(const struct count *c, const char *id)
-{
-	for (size_t k = 0; k < c->w->late_n; k++)
-		if (strcmp(c->w->late[k].id, id) == 0)
-			return &c->w->late[k];
-	return NULL;
-}
-
 /* Each step has the batch of the last phase or request before it; a request wins over a phase. */
 static const char *
 check_batches(const struct count *c)
@@ -522,7 +589,7 @@ check_batches(const struct count *c)
 	return NULL;
 }
 
-/* A version begins where a phase does or an answer says so, and nowhere else. */
+/* A version begins where a phase does or an answer says so, unless it skips, and nowhere else. */
 static const char *
 check_versions(const struct count *c)
 {
@@ -532,7 +599,8 @@ check_versions(const struct count *c)
 		bool asked = phase_at(c, step) != NULL;
 
 		for (size_t a = 0; a < c->answers_n; a++)
-			asked = asked || c->kept[a].step == (int64_t)step;
+			asked = asked || (c->kept[a].step == (int64_t)step &&
+					     asked_by(c, c->kept[a].id)->kind != LEDGER_SKIP);
 		if (c->w->accepted != NULL && !again && c->version[step] != c->version[step - 1])
 			again = asked = true; /* at any step, once */
 		if (asked != (c->version[step] != c->version[step - 1]))
@@ -565,7 +633,9 @@ checker_check_free(const struct world *w)
 
 	memset(&c, 0, sizeof(c));
 	c.w = w;
-	bad = check_steps(&c);
+	bad = collect_answers(&c);
+	if (bad == NULL)
+		bad = check_steps(&c);
 	if (bad == NULL)
 		bad = check_ledger(&c);
 	if (bad == NULL)

@@ -20,11 +20,12 @@ enum {
 	READ_TURNS = 60,    /* and so is who reads documents, status and ledger */
 	STANDBY_ONE_OF = 4,
 	DISK_TURNS = 16,
-	UNMARKED_ONE_OF = 9,    /* seeds: in one of them brokers write some markers never */
-	UNMARKED = 7,           /* not one of unit_seeds in sim.c */
-	CUT_MAX = 8,            /* records of a tail that is lost, at most */
-	FAULTS_MAX = 24,        /* of a run */
-	TURNS_MAX = 60000,      /* of all actors: more is a run that does not end */
+	UNMARKED_ONE_OF = 9, /* seeds: in one of them brokers write some markers never */
+	UNMARKED = 7,        /* not one of unit_seeds in sim.c */
+	CUT_MAX = 8,         /* records of a tail that is lost, at most */
+	FAULTS_MORE = 8,   /* of a run in which many features meet: some are what makes them meet */
+	FAULTS_MAX = 24,   /* of a run */
+	TURNS_MAX = 60000, /* of all actors: more is a run that does not end */
 	CALLS_MAX = 100000,     /* of one process, */
 	CALLS_ALL_MAX = 300000, /* and of all */
 	SLICE_MAX = 300,        /* calls */
@@ -32,12 +33,16 @@ enum {
 	FAILURES_QUIET = 12,    /* an actor may fail so often without a new fault */
 	SETTLE_MS = 60000,
 	AGAIN_MS = 2000,
-	MADE_ONE_OF = 8,      /* looks after which a deleted topic is made again */
-	LOSSES_ONE_OF = 8,    /* seeds in which what was published is destroyed, */
-	SHARED_ONE_OF = 8,    /* in which lanes share partitions, */
-	DERIVED_ONE_OF = 9,   /* in which trainers derive their lanes, */
-	PRODUCES_ONE_OF = 4,  /* in which producers work, */
-	LIVE_ONE_OF = 10,     /* in which files arrive while they do, */
+	MADE_ONE_OF = 8,         /* looks after which a deleted topic is made again */
+	LOSSES_ONE_OF = 8,       /* seeds in which what was published is destroyed, */
+	LOSSES_MIXED_ONE_OF = 2, /* the same where many features meet, */
+	SHARED_ONE_OF = 8,       /* in which lanes share partitions, */
+	DERIVED_ONE_OF = 9,      /* in which trainers derive their lanes, */
+	PRODUCES_ONE_OF = 4,     /* in which producers work, */
+	LIVE_ONE_OF = 10,        /* in which files arrive while they do, */
+	MIXED_SEEDS = 28,        /* a row of seeds, of which one in so many has mixed worlds, */
+	MIXED_ONE_OF = 4,
+	MIXED = 1,            /* this one */
 	READ_ONE_OF = 10,     /* and in which somebody only reads: */
 	READ_LIVE_ONE_OF = 2, /* more often where files arrive */
 	SEEN_TURNS = 4000,    /* then people restart what stalls behind a loss, and repair */
@@ -69,6 +74,7 @@ struct run {
 	struct cluster_topic *gone; /* the batch topic, deleted and not made again yet */
 	bool repairs;               /* a mixer has named a loss: mixers wait for `riffle repair`, */
 	bool refused;               /* which cannot make it good: the run is over */
+	bool repaired;              /* it has */
 	bool tasks;                 /* else processes */
 	unsigned turn_s;
 	uint64_t turns;
@@ -463,6 +469,7 @@ ended(struct run *r, size_t i)
 	if (is_repair(i) && (o->code == FAIL_NONE || refuses(i))) {
 		r->repairs = a->wanted = false;
 		r->refused = o->code != FAIL_NONE;
+		r->repaired = r->repaired || o->code == FAIL_NONE;
 		return;
 	}
 	if (o->code == FAIL_NONE)
@@ -785,7 +792,8 @@ trim(struct run *r)
 static void
 change_world_size(struct run *r)
 {
-	uint32_t ranks = r->w->lanes >> chance_below(3);
+	uint32_t ranks =
+	    r->w->uneven ? 1 + (uint32_t)chance_below(r->w->lanes) : r->w->lanes >> chance_below(3);
 
 	ranks = ranks == 0 ? 1 : ranks;
 	world_told()->ranks = ranks;
@@ -1152,10 +1160,17 @@ draw_rates(const struct world *w, uint64_t seed, bool lost)
 	c->rate[CHANCE_ACCEPT] += 600;
 	for (int i = CHANCE_COMMITS_GONE; i <= CHANCE_PARTITIONS; i++)
 		c->rate[i] *= 2;
-	lost = chance_below(LOSSES_ONE_OF) == 0 || lost;
+	lost = chance_below(w->mixed ? LOSSES_MIXED_ONE_OF : LOSSES_ONE_OF) == 0 || lost;
 	lost = lost && !world_derived(w); /* there are no lanes to tell what is lost */
 	for (int i = CHANCE_LANE_CUT; i <= CHANCE_PARTITIONS; i++)
-		c->rate[i] = lost ? c->rate[i] / 2 : 0;
+		c->rate[i] = lost ? c->rate[i] / 2 + (w->mixed ? 600 : 0) : 0;
+	if (w->mixed) {
+		c->rate[CHANCE_RETENTION] += 4000;
+		c->rate[CHANCE_REQUEST] += 3000;
+		c->rate[CHANCE_ACCEPT] += 1000;
+	}
+	if (w->mixed && chance_below(2) == 0) /* what is read again is not deleted */
+		c->rate[CHANCE_SEEK] = c->rate[CHANCE_COMMITS_GONE] = 0;
 	c->rate[CHANCE_DISK_FULL] /= 16;
 	if (seed / WORLD_KINDS % UNMARKED_ONE_OF == UNMARKED) {
 		c->rate[CHANCE_MARKERS_NEVER] = 5000;
@@ -1165,7 +1180,7 @@ draw_rates(const struct world *w, uint64_t seed, bool lost)
 		c->rate[CHANCE_RETENTION] = 0;
 	if (world_derived(w)) /* it has nothing to delete */
 		c->rate[CHANCE_RETENTION] = 0;
-	c->faults_left = (int64_t)chance_below(FAULTS_MAX);
+	c->faults_left = (int64_t)chance_below(FAULTS_MAX) + (w->mixed ? FAULTS_MORE : 0);
 	c->calls_max = CALLS_MAX;
 }
 
@@ -1181,6 +1196,8 @@ driver_plays_live(void)
 }
 
 /*
+ * In a quarter of the seeds many features meet (unless an option asks for other worlds), in each of
+ * the three forms. Of the others:
  * In an eighth of the seeds lanes share partitions, where there are several; of the others in a
  * tenth files arrive, and in a ninth trainers derive their lanes. Which ones is such that seeds
  * that found something keep their worlds (unit_seeds in sim.c).
@@ -1190,7 +1207,11 @@ world_of(const struct world *worlds, uint64_t seed, const struct driver_options 
 {
 	const struct world *w = &worlds[seed % WORLD_KINDS];
 	uint64_t turn = seed / WORLD_KINDS / PRODUCES_ONE_OF;
+	bool other = o->derived || o->shared || o->live || o->readers;
 
+	if (o->mixed || (seed / MIXED_SEEDS % MIXED_ONE_OF == MIXED && !other))
+		return &worlds[WORLD_MIXED_FIRST + seed % WORLD_MIXED +
+			       seed / WORLD_MIXED % 3 * WORLD_MIXED];
 	if (o->derived)
 		return w + 2 * WORLD_KINDS;
 	if (w->lanes > 1 && (o->shared || (turn % SHARED_ONE_OF == 1 && !o->live)))
@@ -1264,6 +1285,21 @@ mark(void)
 	       cluster->used << 40;
 }
 
+/* The features of a run that has passed. Requests that come late have all come. */
+static uint32_t
+features_of(const struct run *r)
+{
+	const struct world *w = r->w;
+	const uint64_t *count = cluster->chance.count;
+
+	return w->features | (world_told()->late_n == w->late_n ? w->features_late : 0) |
+	       (uint32_t)(count[CHANCE_RETENTION] > 0) << FEATURE_RETAIN |
+	       (uint32_t)r->repaired << FEATURE_REPAIR |
+	       (uint32_t)(count[CHANCE_ACCEPT] > 0 &&
+			  w->accepted->mix.max_lead_steps != w->config->mix.max_lead_steps)
+		   << FEATURE_LEAD;
+}
+
 void
 driver_play(const struct world *worlds, uint64_t seed, const struct driver_options *o,
     struct driver_result *out)
@@ -1305,6 +1341,7 @@ driver_play(const struct world *worlds, uint64_t seed, const struct driver_optio
 	}
 	if (is_inbox(&r) && o->trace)
 		checker_trace_arrivals();
+	out->features = out->problem[0] == '\0' && !is_inbox(&r) ? features_of(&r) : 0;
 	out->mark = mark();
 	out->calls = cluster->chance.calls_total;
 	out->turns = r.turns;

@@ -14,7 +14,8 @@ struct driver_result {
 	char problem[1200];                  /* "": all is well */
 	uint64_t calls, runs, turns, faults; /* faults: drawn, with those left out */
 	uint64_t fault[CHANCE_FAULTS];
-	uint64_t mark; /* runs that had another course have another one, almost surely */
+	uint32_t features; /* that met in the run: bits of enum world_feature */
+	uint64_t mark;     /* runs that had another course have another one, almost surely */
 };
 
 struct driver_options {
@@ -25,6 +26,7 @@ struct driver_options {
 	bool shared;      /* lanes share partitions, in every seed of a world with several */
 	bool derived;     /* trainers derive their lanes, in every seed */
 	bool live;        /* files arrive while producers run, in every seed */
+	bool mixed;       /* many features meet, in every seed */
 	bool readers;     /* somebody reads documents, status and ledger, in every seed */
 	bool stuck;       /* no actor makes a call */
 	unsigned turn_s;  /* that a turn may take; 0: two minutes, while it needs milliseconds */

@@ -81,7 +81,8 @@ struct options {
 	uint64_t both;     /* so many of the first are played both ways */
 	size_t more_n;     /* of unit_seeds, and then */
 	size_t switched_n; /* then those of UNIT_SWITCHED */
-	bool single, processes, lost, shared, derived, live, readers;
+	bool single, processes, lost, shared, derived, live, readers, mixed;
+	bool pairs; /* print how often two features met */
 	unsigned workers;
 };
 
@@ -89,6 +90,7 @@ struct options {
 struct tally {
 	uint64_t played, calls, runs, turns;
 	uint64_t fault[CHANCE_FAULTS];
+	uint64_t met[WORLD_FEATURES][WORLD_FEATURES]; /* runs that had both, and passed */
 	uint64_t failed_n, failed[FAILED_MAX];
 	unsigned number; /* of the worker */
 	uint64_t seed;   /* being played */
@@ -107,7 +109,8 @@ static int
 usage(void)
 {
 	fprintf(stderr, "usage: sim [--processes] [--lost] [--shared] [--derived] [--live] "
-			"[--readers] [--seeds N] [--first S] [--workers W] [--both N] | --seed S "
+			"[--readers] [--mixed] [--pairs] [--seeds N] [--first S] [--workers W] "
+			"[--both N] | --seed S "
 			"[--without MASK]\n");
 	return 2;
 }
@@ -126,6 +129,10 @@ flag(struct options *o, const char *name)
 		return &o->live;
 	if (strcmp(name, "--readers") == 0)
 		return &o->readers;
+	if (strcmp(name, "--mixed") == 0)
+		return &o->mixed;
+	if (strcmp(name, "--pairs") == 0)
+		return &o->pairs;
 	return strcmp(name, "--shared") == 0 ? &o->shared : NULL;
 }
 
@@ -224,6 +231,11 @@ count(struct tally *t, const struct driver_result *r)
 	t->turns += r->turns;
 	for (int k = 0; k < CHANCE_FAULTS; k++)
 		t->fault[k] += r->fault[k];
+	for (int k = 0; k < WORLD_FEATURES * WORLD_FEATURES; k++) {
+		int one = k / WORLD_FEATURES, other = k % WORLD_FEATURES;
+
+		t->met[one][other] += r->features >> one & r->features >> other & 1;
+	}
 	if (r->problem[0] != '\0')
 		note_failed(t, t->seed, r->problem);
 }
@@ -251,6 +263,7 @@ pick(const struct options *o, uint64_t i, struct driver_options *d)
 	d->derived = o->derived;
 	d->live = o->live;
 	d->readers = o->readers;
+	d->mixed = o->mixed;
 	if (i < o->seeds)
 		return o->first + i;
 	i -= o->seeds;
@@ -322,6 +335,7 @@ play_one(const struct options *of, uint64_t seed, uint64_t without)
 	    .derived = of->derived,
 	    .live = of->live,
 	    .readers = of->readers,
+	    .mixed = of->mixed,
 	    .without = without};
 	struct driver_result r;
 
@@ -354,6 +368,7 @@ fails(const struct options *of, uint64_t seed, uint64_t without, uint64_t *drawn
 		    .derived = of->derived,
 		    .live = of->live,
 		    .readers = of->readers,
+		    .mixed = of->mixed,
 		    .without = without,
 		    .turn_s = SHRINK_TURN_S};
 
@@ -401,10 +416,10 @@ print_failed(const struct options *o, const struct tally *t)
 		uint64_t without = shrink(o, t->failed[i]);
 
 		printf("play it again, with as few faults: make sim SEED=%" PRIu64
-		       " WITHOUT=0x%" PRIx64 "%s%s%s%s%s\n",
+		       " WITHOUT=0x%" PRIx64 "%s%s%s%s%s%s\n",
 		    t->failed[i], without, o->lost ? " LOST=1" : "", o->shared ? " SHARED=1" : "",
 		    o->derived ? " DERIVED=1" : "", o->live ? " LIVE=1" : "",
-		    o->readers ? " READERS=1" : "");
+		    o->readers ? " READERS=1" : "", o->mixed ? " MIXED=1" : "");
 		first = i == 0 ? without : first;
 	}
 	fflush(stdout);
@@ -420,6 +435,9 @@ add(struct tally *sum, const struct tally *t)
 	sum->turns += t->turns;
 	for (int k = 0; k < CHANCE_FAULTS; k++)
 		sum->fault[k] += t->fault[k];
+	for (int k = 0; k < WORLD_FEATURES * WORLD_FEATURES; k++)
+		sum->met[k / WORLD_FEATURES][k % WORLD_FEATURES] +=
+		    t->met[k / WORLD_FEATURES][k % WORLD_FEATURES];
 	for (uint64_t i = 0; i < t->failed_n && i < FAILED_MAX && sum->failed_n + i < FAILED_MAX;
 	     i++)
 		sum->failed[sum->failed_n + i] = t->failed[i];
@@ -434,6 +452,16 @@ print(const struct tally *t, double seconds)
 	printf("%" PRIu64 " seeds, %" PRIu64 " processes, %" PRIu64 " turns, %" PRIu64
 	       " calls in %.1f s: %" PRIu64 " failed\n",
 	    t->played, t->runs, t->turns, t->calls, seconds, t->failed_n);
+}
+
+/* One line per pair of features: both names, and the runs that had both. */
+static void
+print_pairs(const struct tally *t)
+{
+	for (int one = 0; one < WORLD_FEATURES; one++)
+		for (int other = one + 1; other < WORLD_FEATURES; other++)
+			printf("%s\t%s\t%" PRIu64 "\n", world_feature_names[one],
+			    world_feature_names[other], t->met[one][other]);
 }
 
 static double
@@ -489,6 +517,8 @@ play_all(const struct options *o)
 	run_workers(o, w);
 	for (unsigned i = 0; i < o->workers; i++)
 		add(&sum, &w->tally[i]);
+	if (o->pairs)
+		print_pairs(&sum);
 	print(&sum, seconds_since(&begun));
 	return sum.failed_n > 0 ? print_failed(o, &sum) : 0;
 }

@@ -108,11 +108,18 @@ read_config(const char *folder, const char *text, int n)
 	"corpus: c\n"                                                                              \
 	"tokenizer: {file: bytes.tiktoken, pattern: gpt2, eos: \"~\"}\n"                           \
 	"sequence_length: 8\n"                                                                     \
+	"%s"                                                                                       \
 	"domains:\n%s"
 
+static const char *
+corpus_of(const struct world_kind *k)
+{
+	return k->corpus == NULL ? "" : k->corpus;
+}
+
 static struct config *
-make_config(
-    const char *folder, const struct world_kind *k, uint32_t partitions, const char *weights)
+make_config(const char *folder, const struct world_kind *k, uint32_t partitions,
+    const char *weights, uint32_t lead)
 {
 	char text[TEXT_MAX], shared[64] = "";
 	int n;
@@ -130,7 +137,8 @@ make_config(
 		   "  max_lead_steps: %" PRIu32 "\n"
 		   "  transaction_bytes: 1\n"
 		   "  weights: %s\n%s%s",
-	    k->domains, k->lanes, k->lead, weights, shared, k->more == NULL ? "" : k->more);
+	    corpus_of(k), k->domains, k->lanes, lead, weights, shared,
+	    k->more == NULL ? "" : k->more);
 
 	return read_config(folder, text, n);
 }
@@ -139,8 +147,8 @@ static struct config *
 make_producing(const char *folder, const struct world_kind *k)
 {
 	char text[TEXT_MAX];
-	int n =
-	    snprintf(text, sizeof(text), CORPUS, k->producing == NULL ? k->domains : k->producing);
+	int n = snprintf(text, sizeof(text), CORPUS, corpus_of(k),
+	    k->producing == NULL ? k->domains : k->producing);
 
 	return read_config(folder, text, n);
 }
@@ -160,7 +168,7 @@ make_ordering(const char *folder, const struct world_kind *k)
 		   "  transaction_bytes: %d\n"
 		   "  transaction_ms: 30000\n"
 		   "  weights: uniform\n",
-	    k->producing == NULL ? k->domains : k->producing, EVERYTHING);
+	    corpus_of(k), k->producing == NULL ? k->domains : k->producing, EVERYTHING);
 
 	return read_config(folder, text, n);
 }
@@ -647,6 +655,59 @@ make_parts(struct world *w)
 	}
 }
 
+const char *const world_feature_names[WORLD_FEATURES] = {
+    [FEATURE_SKIP] = "skip",
+    [FEATURE_QUARANTINE] = "quarantine",
+    [FEATURE_PHASES] = "phases",
+    [FEATURE_ROUNDS] = "rounds",
+    [FEATURE_BATCH] = "batch",
+    [FEATURE_LENDING] = "lending",
+    [FEATURE_JOIN_LEAVE] = "join-leave",
+    [FEATURE_RUNS] = "runs",
+    [FEATURE_UNEVEN] = "uneven",
+    [FEATURE_DERIVED] = "derived",
+    [FEATURE_RETAIN] = "retain",
+    [FEATURE_REPAIR] = "repair",
+    [FEATURE_SPLIT_TOKENS] = "split-tokens",
+    [FEATURE_LEAD] = "lead",
+};
+
+static uint32_t
+features_of(const struct control *asked, size_t n)
+{
+	uint32_t features = 0;
+
+	for (size_t i = 0; i < n; i++)
+		features |=
+		    (uint32_t)(asked[i].kind == LEDGER_SKIP) << FEATURE_SKIP |
+		    (uint32_t)(asked[i].global_batch > 0) << FEATURE_BATCH |
+		    (uint32_t)(asked[i].kind == LEDGER_JOIN || asked[i].kind == LEDGER_LEAVE)
+			<< FEATURE_JOIN_LEAVE;
+	return features;
+}
+
+static void
+note_features(struct world *w, const struct world_kind *k)
+{
+	w->features_late = features_of(k->late, k->late_n);
+	w->features = features_of(k->asked, k->asked_n) | (uint32_t)k->bad << FEATURE_QUARANTINE |
+		      (uint32_t)(w->config->mix.phases_n > 0) << FEATURE_PHASES |
+		      (uint32_t)(w->config->mix.epoch_size > 0) << FEATURE_ROUNDS |
+		      (uint32_t)k->lends << FEATURE_LENDING |
+		      (uint32_t)w->uneven << FEATURE_UNEVEN |
+		      (uint32_t)world_derived(w) << FEATURE_DERIVED |
+		      (uint32_t)(k->corpus != NULL) << FEATURE_SPLIT_TOKENS;
+}
+
+uint32_t
+world_first_lane(const struct world *w, uint32_t rank, uint32_t ranks, uint32_t *n)
+{
+	uint32_t each = w->lanes / ranks, more = w->lanes % ranks;
+
+	*n = each + (rank < more);
+	return rank * each + (rank < more ? rank : more);
+}
+
 /*
  * In a cluster that holds nothing yet. Where there are no partitions of batches `copied` is the
  * world with copies.
@@ -659,11 +720,14 @@ open_world(struct world *w, const struct world_kind *k, uint32_t partitions,
 	w->lanes = k->lanes;
 	w->partitions = partitions;
 	w->ranks = k->ranks;
-	w->config = make_config(where, k, partitions, k->weights);
+	w->config = make_config(where, k, partitions, k->weights, k->lead);
 	if (k->accepted != NULL)
-		w->accepted = make_config(where, k, partitions, k->accepted);
+		w->accepted = make_config(where, k, partitions, k->accepted,
+		    k->accepted_lead > 0 ? k->accepted_lead : k->lead);
 	w->producing = make_producing(where, k);
 	w->lends = k->lends;
+	w->uneven = k->lanes % k->ranks != 0;
+	note_features(w, k);
 	memcpy(w->late, k->late, sizeof(w->late));
 	w->late_n = k->late_n;
 	make_parts(w);
@@ -736,11 +800,27 @@ world_close_all(struct world *w)
 
 /* Shared ones are fewer than lanes, one kind's more than another's; where it has several lanes. */
 static uint32_t
-partitions_of(const struct world_kind *k, size_t i)
+partitions_of(const struct world_kind *k, size_t i, size_t form)
 {
-	if (i < WORLD_KINDS)
+	if (form == 0)
 		return k->lanes;
-	return i >= 2 * WORLD_KINDS ? 0 : 1 + (uint32_t)(i % (k->lanes - 1));
+	return form == 2 ? 0 : 1 + (uint32_t)(i % (k->lanes - 1));
+}
+
+/* The three forms of n kinds, at w[3 * n]. */
+static void
+open_kinds(struct world *w, const struct world_kind *kinds, size_t n, struct tokenizer *tokenizer,
+    const void *nothing, size_t nothing_n)
+{
+	for (size_t i = 0; i < 3 * n; i++) {
+		const struct world_kind *k = &kinds[i % n];
+
+		if (i / n == 1 && k->lanes == 1)
+			continue;
+		w[i].tokenizer = tokenizer;
+		cluster_restore(nothing, nothing_n);
+		open_world(&w[i], k, partitions_of(k, i, i / n), &w[i % n], folder);
+	}
 }
 
 void
@@ -775,15 +855,10 @@ world_open_all(struct world *w)
 		give_up("the vocabulary", &f);
 	cluster_open(0);
 	nothing = cluster_save(&n);
-	for (size_t i = 0; i < WORLD_INBOX_FIRST; i++) {
-		const struct world_kind *k = &world_kinds[i % WORLD_KINDS];
-
-		if (i / WORLD_KINDS == 1 && k->lanes == 1)
-			continue;
-		w[i].tokenizer = tokenizer;
-		cluster_restore(nothing, n);
-		open_world(&w[i], k, partitions_of(k, i), &w[i % WORLD_KINDS], folder);
-	}
+	open_kinds(w, world_kinds, WORLD_KINDS, tokenizer, nothing, n);
+	open_kinds(w + WORLD_MIXED_FIRST, world_mixed, WORLD_MIXED, tokenizer, nothing, n);
+	for (size_t i = WORLD_MIXED_FIRST; i < WORLDS; i++)
+		w[i].mixed = true;
 	for (size_t i = 0; i < WORLD_INBOXES; i++) {
 		cluster_restore(nothing, n);
 		open_inbox(&w[WORLD_INBOX_FIRST + i], &world_inboxes[i], folder);

@@ -28,7 +28,9 @@ enum {
 	WORLD_INBOXES = 4, /* worlds of live inputs, */
 	WORLD_INBOX_FIRST =
 	    3 * WORLD_KINDS, /* behind own partitions, shared ones, no batch topic */
-	WORLDS = WORLD_INBOX_FIRST + WORLD_INBOXES,
+	WORLD_MIXED = 11,    /* worlds in which many features meet, each in the same three forms */
+	WORLD_MIXED_FIRST = WORLD_INBOX_FIRST + WORLD_INBOXES,
+	WORLDS = WORLD_MIXED_FIRST + 3 * WORLD_MIXED,
 	WORLD_WORKERS_MAX = 64,
 	WORLD_LANES_MAX = 4,
 	WORLD_STEPS_MAX = 512,
@@ -38,7 +40,7 @@ enum {
 	WORLD_RECORDS_MAX = 1024, /* of a domain partition */
 	WORLD_SEEN_MAX = 4096,
 	WORLD_STATES_MAX = WORLD_STEPS_MAX + 8,
-	WORLD_ANSWERS_MAX = 1024, /* bytes */
+	WORLD_ANSWERS_MAX = 4096, /* bytes */
 
 	WORLD_MIXERS = 2,
 	WORLD_TRAINERS = WORLD_LANES_MAX,
@@ -50,6 +52,27 @@ enum {
 	WORLD_READERS = 3, /* of documents, of the status, of the ledger */
 	WORLD_ACTORS = WORLD_READER_FIRST + WORLD_READERS,
 };
+
+/* What a mix can do beyond weights: the rows and columns of tests/features.tsv. */
+enum world_feature {
+	FEATURE_SKIP,
+	FEATURE_QUARANTINE,
+	FEATURE_PHASES,
+	FEATURE_ROUNDS,
+	FEATURE_BATCH,
+	FEATURE_LENDING,
+	FEATURE_JOIN_LEAVE,
+	FEATURE_RUNS,
+	FEATURE_UNEVEN,
+	FEATURE_DERIVED,
+	FEATURE_RETAIN,
+	FEATURE_REPAIR,
+	FEATURE_SPLIT_TOKENS,
+	FEATURE_LEAD,
+	WORLD_FEATURES
+};
+
+extern const char *const world_feature_names[WORLD_FEATURES];
 
 struct world_bytes {
 	uint8_t *bytes; /* NULL: none */
@@ -104,7 +127,11 @@ struct world {
 	bool produces; /* producers may run in the simulated run */
 	bool live;     /* records of some logs come while the mix runs */
 	bool lends;    /* and others are drawn meanwhile */
-	char *text;    /* of the configuration, as the ledger has it */
+	bool mixed;    /* many features meet: retention and losses come often */
+	bool uneven;   /* the trainers need not divide the lanes */
+	/* Bits of enum world_feature: what every run has, and what it has once all requests are put. */
+	uint32_t features, features_late;
+	char *text; /* of the configuration, as the ledger has it */
 	/* What is drawn when rests on when things happen: lending, requests that come late. */
 	bool free;
 	struct control late[WORLD_LATE_MAX]; /* borrow constants */
@@ -166,7 +193,8 @@ struct world_told {
 /*
  * Makes w[WORLDS] in the cluster; ends the program with a sentence where that fails. In
  * w[WORLD_KINDS + k] lanes share partitions; where kind k has one lane, it has no config. The mix
- * of w[2 * WORLD_KINDS + k] has no batch topic.
+ * of w[2 * WORLD_KINDS + k] has no batch topic. The worlds of many features begin at
+ * w[WORLD_MIXED_FIRST], in the same three forms.
  */
 void world_open_all(struct world *w);
 void world_close_all(struct world *w); /* removes the input files */
@@ -192,6 +220,9 @@ struct cluster_partition *world_lane(const struct world *w, uint32_t lane);
 bool world_in_lane(const struct world *w, uint32_t lane, const struct cluster_record *r);
 /* The topic in whose partitions trainers commit, one a lane. */
 const char *world_commits(const struct world *w);
+
+/* The lanes of a rank: the first of them, and how many. Lower ranks have one more. */
+uint32_t world_first_lane(const struct world *w, uint32_t rank, uint32_t ranks, uint32_t *n);
 
 /* Puts a request on the control topic. */
 void world_request(const struct control *c);

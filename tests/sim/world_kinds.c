@@ -51,6 +51,16 @@ static struct ledger_raw_weight joins[] = {{TEXT("e"), .4}};
 		.id = TEXT("skip"), .kind = LEDGER_SKIP, .at_step = (at), .domain = TEXT("b"),     \
 		.partition = 1, .first = 2, .end = 6, .who = TEXT("sim")                           \
 	}
+#define SKIP_LIVE(at)                                                                              \
+	{                                                                                          \
+		.id = TEXT("skip-live"), .kind = LEDGER_SKIP, .at_step = (at),                     \
+		.domain = TEXT("l"), .partition = 0, .first = 4, .end = 7, .who = TEXT("sim")      \
+	}
+#define LEAVE_D(at)                                                                                \
+	{                                                                                          \
+		.id = TEXT("leave"), .kind = LEDGER_LEAVE, .at_step = (at), .domain = TEXT("d"),   \
+		.partition = -1, .who = TEXT("sim")                                                \
+	}
 #define UNDO(at)                                                                                   \
 	{                                                                                          \
 		.id = TEXT("undo"), .kind = LEDGER_UNDO, .at_step = (at), .domain = TEXT("b"),     \
@@ -266,6 +276,142 @@ const struct world_kind world_kinds[WORLD_KINDS] = {
 	.more = "  phases:\n"
 		"    - {name: large, start_step: 2, global_batch: 12}\n"
 		"    - {name: small, start_step: 5, global_batch: 2}\n",
+	.lends = true},
+};
+
+#define SPLIT "split: 8,1,1\nsplit_unit: tokens\nsplit_piece: 8\n"
+#define PHASES                                                                                     \
+	"  phases:\n"                                                                              \
+	"    - {name: early, start_step: 2, weights: {d: 0.6}, lr_scale: 0.5}\n"                   \
+	"    - {name: late, start_step: 6, weights: {a: 1.0}}\n"
+
+/* Each has as many features as can go together: tests/features.tsv. */
+const struct world_kind world_mixed[WORLD_MIXED] = {
+    {.name = "skips, bad sequences, phases, rounds",
+	.lanes = 4,
+	.ranks = 3,
+	.lead = 5,
+	.domains = A B D,
+	.weights = USUAL,
+	.more = "  epoch_size: 27\n" PHASES,
+	.bad = true,
+	.asked = {SKIP(3), WEIGH("heavier", 4, heavier, 0.5), UNDO(7)},
+	.asked_n = 3},
+    {.name = "skips, bad sequences, phases, batch, joins, leaves",
+	.lanes = 4,
+	.ranks = 3,
+	.lead = 4,
+	.domains = A B D,
+	.producing = A B D E,
+	.weights = USUAL,
+	.more = PHASES,
+	.bad = true,
+	.asked = {JOIN(1), SKIP(2), BATCH("larger", 3, 12), LEAVE(4)},
+	.asked_n = 4},
+    {.name = "skips, bad sequences, phases, rounds, batch, joins, leaves",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 6,
+	.domains = A B D,
+	.producing = A B D E,
+	.weights = USUAL,
+	.more = "  epoch_size: 21\n" PHASES,
+	.bad = true,
+	.asked = {JOIN(1), SKIP(2), BATCH("smaller", 3, 4), LEAVE(4)},
+	.asked_n = 4},
+    {.name = "split by tokens, skips, bad sequences, phases, batch",
+	.lanes = 4,
+	.ranks = 3,
+	.lead = 4,
+	.corpus = SPLIT,
+	.domains = A B D,
+	.weights = USUAL,
+	.more = PHASES,
+	.bad = true,
+	.asked = {SKIP(2), BATCH("smaller", 3, 4)},
+	.asked_n = 2},
+    {.name = "split by tokens, rounds, joins, leaves",
+	.lanes = 4,
+	.ranks = 3,
+	.lead = 5,
+	.corpus = SPLIT,
+	.domains = A B D,
+	.producing = A B D E,
+	.weights = USUAL,
+	.more = "  epoch_size: 16\n",
+	.asked = {JOIN(1), LEAVE(4)},
+	.asked_n = 2},
+    {.name = "lends, skips, bad sequences, phases",
+	.lanes = 4,
+	.ranks = 3,
+	.lead = 4,
+	.domains = A B L_LENDS,
+	.producing = A B L,
+	.weights = "{a: 0.4, b: 0.2, l: 0.4}",
+	.more = "  phases:\n"
+		"    - {name: early, start_step: 2, weights: {l: 0.8}}\n"
+		"    - {name: late, start_step: 5, global_batch: 4}\n",
+	.bad = true,
+	.late = {SKIP(-1), SKIP_LIVE(-1)},
+	.late_n = 2,
+	.lends = true},
+    {.name = "lends, joins, leaves, batch, skips",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 4,
+	.domains = A D L_LENDS,
+	.producing = A D L E,
+	.weights = "{a: 0.5, d: 0.2, l: 0.3}",
+	.late = {JOIN(-1), BATCH("smaller", -1, 4), SKIP_LIVE(-1), LEAVE_D(-1)},
+	.late_n = 4,
+	.lends = true},
+    {.name = "lends, split by tokens, batch, skips, bad sequences",
+	.lanes = 4,
+	.ranks = 3,
+	.corpus = SPLIT,
+	.domains = A B L_LENDS,
+	.producing = A B L,
+	.weights = "{a: 0.4, b: 0.2, l: 0.4}",
+	.bad = true,
+	.late = {BATCH("smaller", -1, 4), SKIP_LIVE(-1)},
+	.late_n = 2,
+	.lends = true},
+    {.name = "another lead, skips, bad sequences, phases, batch",
+	.lanes = 4,
+	.ranks = 3,
+	.lead = 3,
+	.domains = A B D,
+	.weights = USUAL,
+	.more = PHASES,
+	.accepted = USUAL,
+	.accepted_lead = 7,
+	.bad = true,
+	.late = {SKIP(-1), BATCH("smaller", -1, 4)},
+	.late_n = 2},
+    {.name = "another lead, rounds, joins, leaves",
+	.lanes = 2,
+	.ranks = 2,
+	.lead = 6,
+	.domains = A B D,
+	.producing = A B D E,
+	.weights = USUAL,
+	.more = "  epoch_size: 27\n",
+	.accepted = USUAL,
+	.accepted_lead = 2,
+	.late = {JOIN(-1), LEAVE(-1)},
+	.late_n = 2},
+    {.name = "another lead, lends, split by tokens, skips",
+	.lanes = 4,
+	.ranks = 3,
+	.lead = 4,
+	.corpus = SPLIT,
+	.domains = A B L_LENDS,
+	.producing = A B L,
+	.weights = "{a: 0.4, b: 0.2, l: 0.4}",
+	.accepted = "{a: 0.4, b: 0.2, l: 0.4}",
+	.accepted_lead = 9,
+	.late = {SKIP_LIVE(-1)},
+	.late_n = 1,
 	.lends = true},
 };
 

@@ -6,16 +6,18 @@
 
 #include "tests/sim/world.h"
 
-enum { WORLD_ASKED_MAX = 4 };
+enum { WORLD_ASKED_MAX = 5 };
 
 struct world_kind {
 	const char *name;
 	uint32_t lanes, ranks, lead;
-	const char *domains;   /* of the mix, YAML */
-	const char *producing; /* where producers see other ones; NULL: the same */
-	const char *weights;   /* of the mix */
-	const char *more;      /* of the mix section */
-	const char *accepted;  /* weights of a changed configuration; NULL: none */
+	const char *domains;    /* of the mix, YAML */
+	const char *producing;  /* where producers see other ones; NULL: the same */
+	const char *weights;    /* of the mix */
+	const char *more;       /* of the mix section */
+	const char *accepted;   /* weights of a changed configuration; NULL: none */
+	uint32_t accepted_lead; /* its lead; 0: the same */
+	const char *corpus;     /* more of the corpus; NULL: nothing */
 	bool bad, repeated;
 	struct control asked[WORLD_ASKED_MAX]; /* before the mix begins; borrow constants */
 	size_t asked_n;
@@ -25,6 +27,7 @@ struct world_kind {
 };
 
 extern const struct world_kind world_kinds[WORLD_KINDS];
+extern const struct world_kind world_mixed[WORLD_MIXED];
 
 /* Inputs whose files arrive: the domains while they are live, and when they are closed. */
 struct world_inbox {

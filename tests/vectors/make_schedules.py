@@ -1,6 +1,6 @@
-"""Writes weights.tsv and schedule_*.tsv: what the schedules must draw, by an implementation of its own.
+"""Writes weights.tsv, schedule_*.tsv and lending.tsv: what must be drawn, by an implementation of its own.
 
-Exact where riffle is exact: fractions and integers for quantising, deficit and random; IEEE doubles
+Exact where riffle is exact: fractions and integers for quantising, deficit, lending and random; IEEE doubles
 (Python's, and NumPy's sum) for greedy; 60 decimal digits for tempered weights. Nothing here is
 shared with the C side. `python make_schedules.py` writes the files again (needs NumPy).
 """
@@ -117,6 +117,74 @@ def random(weights, draws, seed):
         yield i
 
 
+# ---- lending ----
+
+
+def is_dry(droughts, domain, draw):
+    """Of every `period` draws the domain has nothing in the last `dry` ones."""
+    period, dry = droughts[domain]
+    return period > 0 and draw % period >= period - dry
+
+
+def lend(weights, draws, catch_up, droughts):
+    """Yields (drawn, owed). catch_up[i]: thousandths; 0: the domain does not lend and is never dry.
+
+    The books have one account per domain. A draw is written down as movements between accounts, and each of
+    them sums to 0. The sum of the accounts therefore stays 0.
+    """
+    one, every = sum(weights), range(len(weights))
+    account, owed, ripe = [0] * len(weights), [0] * len(weights), [0] * len(weights)
+
+    def richest(among, income):
+        return max(among, key=lambda d: (account[d] + income(d), -d))
+
+    def draw(among, winner):
+        for d in among:
+            account[d] += weights[d]
+        account[winner] -= sum(weights[d] for d in among)
+
+    for k in range(draws):
+        has = [d for d in every if weights[d] > 0 and not is_dry(droughts, d, k)]
+        picked = richest(every, lambda d: weights[d])
+        creditors = [d for d in has if owed[d] > 0 and ripe[d] >= ONE and d != picked]
+        drawn = picked
+        if creditors:
+            drawn = creditors[0]
+            draw(every, picked)  # as if `picked` were drawn, which gets no sequence:
+            for d in every:
+                if d != drawn:  # the others make up for its loss
+                    account[d] -= weights[d]
+            account[picked] += one - weights[drawn]
+            owed[drawn] -= 1
+            ripe[drawn] -= ONE
+        elif picked not in has and catch_up[picked] > 0:
+            draw(every, picked)
+            drawn = richest(has, lambda d: weights[d])
+            draw(has, drawn)  # a second draw of the same rule, among those that have something
+            owed[picked] += 1
+        else:
+            draw(every, picked)
+        for d in every:
+            if owed[d] == 0:
+                ripe[d] = 0
+            elif ripe[d] < ONE and d in has:
+                ripe[d] += weights[d] * (catch_up[d] - 1000) // 1000
+        assert sum(account) == 0
+        yield drawn, owed
+
+
+# Weights; catch_up in thousandths; period and length of the droughts.
+LENDING = [
+    ([0.5, 0.25, 0.25], [2000, 0, 0], [(8, 3), (0, 0), (0, 0)]),
+    ([0.1, 0.5, 0.3, 0.1], [0, 2000, 3500, 0], [(0, 0), (20, 9), (33, 17), (0, 0)]),
+    ([0.7, 0.1, 0.2], [1500, 0, 1001], [(100, 99), (0, 0), (7, 6)]),
+    ([3, 0, 1e-6, 5], [0, 2000, 9000, 2000], [(0, 0), (3, 2), (999, 500), (2000, 400)]),
+    ([0.3, 0.25, 0.15, 0.1, 0.1, 0.07, 0.03], [0] + [4000] * 6, [(0, 0)] + [(40 + 7 * i, 10 + 9 * i) for i in range(6)]),
+    ([0.6, 0.4], [0, 1000], [(0, 0), (10, 5)]),  # a debt that is never paid back
+    ([1 / (k + 1) for k in range(35)], [0] + [2000, 5000] * 17, [(0, 0)] + [(50 + i, 5 + i) for i in range(34)]),
+]
+
+
 # ---- files ----
 
 ZIPF = [1 / (k + 1) for k in range(35)]
@@ -156,6 +224,16 @@ def drawn_rows(draw):
         yield join(raw), join(drawn[:SHOWN]), counts(drawn, len(raw))
 
 
+def lending_rows():
+    for raw, catch_up, droughts in LENDING:
+        drawn, debts = [], [0] * len(raw)
+        for i, owed in lend(quantise(raw), 5000, catch_up, droughts):
+            drawn.append(i)
+            debts = list(owed)
+        yield (join(raw), join(catch_up), join(p for p, _ in droughts), join(d for _, d in droughts),
+               join(drawn[:SHOWN]), counts(drawn, len(raw)), join(debts))
+
+
 def main():
     made = "Made by make_schedules.py."
     rows = [(ONE, 1, join(raw), join(quantise(raw))) for raw in MIXES]
@@ -179,6 +257,15 @@ def main():
         "schedule_random.tsv",
         [made + " The seed is 1234. " + columns],
         drawn_rows(lambda raw: random(quantise(raw), 5000, 1234)),
+    )
+    write(
+        "lending.tsv",
+        [
+            made + " A domain lends if it has catch_up, here in thousandths. It has no sequence at draw k if",
+            "k mod period is at least period - dry. Weights, catch_up, period, dry, the first 200 domains drawn,",
+            "counts after 5,000 draws, draws that are owed then.",
+        ],
+        lending_rows(),
     )
 
 

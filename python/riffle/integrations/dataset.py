@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Sequence
 
-import torch
+from .._optional import needs
+
+with needs(__name__):
+    import torch
 
 from ..doremi import Sums, add_sums, domain_sums
 from ..errors import UsageError

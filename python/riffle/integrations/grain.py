@@ -15,8 +15,12 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Optional
 
-import grain
 import numpy as np
+
+from .._optional import needs
+
+with needs(__name__):
+    import grain
 
 from ..errors import UsageError
 from ..progress import Losses

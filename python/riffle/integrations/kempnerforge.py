@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from typing import Any, Dict
 
-import torch
+from .._optional import needs
+
+with needs(__name__):
+    import torch
 
 from ..errors import UsageError
 from .dataset import refuse

@@ -17,16 +17,20 @@ import concurrent.futures
 import inspect
 from typing import Any, List, NamedTuple, Optional, Sequence, Tuple
 
-import equinox as eqx
-import haliax as hax
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
-from levanter.data import dataset as levanter_data
-from levanter.models.lm_model import LmExample
-from levanter.trainer import TrainerConfig
-from levanter.utils.jax_utils import local_cpu_mesh
+
+from .._optional import needs
+
+with needs(__name__, "--pre marin-levanter"):
+    import equinox as eqx
+    import haliax as hax
+    import jax
+    import jax.numpy as jnp
+    import optax
+    from levanter.data import dataset as levanter_data
+    from levanter.models.lm_model import LmExample
+    from levanter.trainer import TrainerConfig
+    from levanter.utils.jax_utils import local_cpu_mesh
 
 from ..errors import UsageError
 from ..sequences import Sequences

@@ -13,21 +13,25 @@ from __future__ import annotations
 import sys
 from typing import Any, Dict, List, Mapping, Optional
 
-import torch
-from torch.utils.data import DataLoader
+from .._optional import needs
+
+with needs(__name__):
+    import torch
+    from torch.utils.data import DataLoader
 
 from ..errors import UsageError
 from ..torch import LrScale
 from .dataset import RankDataset, refuse
 
 # The two packages have classes of their own, which do not mix: that of the program is taken.
-if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
-    import pytorch_lightning as pl
-else:
-    try:
-        import lightning.pytorch as pl
-    except ImportError:
+with needs(__name__, "pytorch-lightning"):
+    if "pytorch_lightning" in sys.modules and "lightning.pytorch" not in sys.modules:
         import pytorch_lightning as pl
+    else:
+        try:
+            import lightning.pytorch as pl
+        except ImportError:
+            import pytorch_lightning as pl
 
 __all__ = ["DataModule"]
 

@@ -16,7 +16,10 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterator, List, Mapping, Optional
 
-import torch
+from .._optional import needs
+
+with needs(__name__):
+    import torch
 
 from ..errors import UsageError
 from ..torch import LrScale

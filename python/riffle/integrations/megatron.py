@@ -16,7 +16,10 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
-import torch
+from .._optional import needs
+
+with needs(__name__):
+    import torch
 
 from ..doremi import all_reduced, domain_sums
 from ..errors import RiffleError, UsageError

@@ -13,12 +13,15 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-from megatron.bridge.training.callbacks import Callback
+from .._optional import needs
 
-try:
-    from megatron.bridge.data.base import DatasetProvider as Base
-except ImportError:  # before August 2026
-    from megatron.bridge.training.config import DatasetProvider as Base
+with needs(__name__, "megatron-bridge"):
+    from megatron.bridge.training.callbacks import Callback
+
+    try:
+        from megatron.bridge.data.base import DatasetProvider as Base
+    except ImportError:  # before August 2026
+        from megatron.bridge.training.config import DatasetProvider as Base
 
 from ..errors import UsageError
 from ..validation import Validation

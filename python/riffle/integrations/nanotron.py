@@ -13,7 +13,11 @@ from __future__ import annotations
 from typing import Any, Callable, Dict, Iterator, Optional
 
 import numpy as np
-import torch
+
+from .._optional import needs
+
+with needs(__name__):
+    import torch
 
 from ..doremi import all_reduced
 from ..errors import RiffleError, UsageError

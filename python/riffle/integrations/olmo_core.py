@@ -13,12 +13,15 @@ import dataclasses
 import time
 from typing import Any, Dict, Iterator, Mapping, Optional
 
-import torch
-from olmo_core.data.data_loader import DataLoaderBase
-from olmo_core.distributed.utils import get_rank, get_world_size
-from olmo_core.exceptions import OLMoConfigurationError
-from olmo_core.optim.scheduler import ConstantScheduler, Scheduler
-from olmo_core.train.callbacks import Callback
+from .._optional import needs
+
+with needs(__name__, "ai2-olmo-core"):
+    import torch
+    from olmo_core.data.data_loader import DataLoaderBase
+    from olmo_core.distributed.utils import get_rank, get_world_size
+    from olmo_core.exceptions import OLMoConfigurationError
+    from olmo_core.optim.scheduler import ConstantScheduler, Scheduler
+    from olmo_core.train.callbacks import Callback
 
 from ..errors import StepTimeout
 from ..reader import Extent, find_extent

@@ -13,17 +13,20 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Dict, Iterator, List, Optional, Tuple
 
-import torch
-import tyro
-from torchtitan.components.tokenizer import BaseTokenizer
-from torchtitan import trainer as titan
+from .._optional import needs
 
-try:
-    from torchtitan.components.data.loader import BaseDataLoader
-    FLAT = True
-except ImportError:
-    from torchtitan.components.dataloader import BaseDataLoader
-    FLAT = False
+with needs(__name__):
+    import torch
+    import tyro
+    from torchtitan.components.tokenizer import BaseTokenizer
+    from torchtitan import trainer as titan
+
+    try:
+        from torchtitan.components.data.loader import BaseDataLoader
+        FLAT = True
+    except ImportError:
+        from torchtitan.components.dataloader import BaseDataLoader
+        FLAT = False
 
 from ..errors import UsageError
 from .dataset import refuse

@@ -14,10 +14,13 @@ from __future__ import annotations
 
 from typing import Any, Dict, List, Mapping, Optional, Tuple
 
-import torch
-import transformers
-from torch.utils.data import DataLoader
-from transformers.trainer_callback import ExportableState, TrainerCallback
+from .._optional import needs
+
+with needs(__name__):
+    import torch
+    import transformers
+    from torch.utils.data import DataLoader
+    from transformers.trainer_callback import ExportableState, TrainerCallback
 
 from ..errors import UsageError
 from ..torch import LrScale

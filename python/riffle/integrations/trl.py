@@ -9,8 +9,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import datasets
-import trl
+from .._optional import needs
+
+with needs(__name__):
+    import datasets
+    import trl
 
 from ..errors import UsageError
 from .transformers import RiffleMixin

@@ -13,8 +13,11 @@ from __future__ import annotations
 
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence
 
-import torch
-from torch.utils.data import DistributedSampler
+from .._optional import needs
+
+with needs(__name__):
+    import torch
+    from torch.utils.data import DistributedSampler
 
 from ..doremi import Sums, add_sums
 from ..errors import DataError, UsageError

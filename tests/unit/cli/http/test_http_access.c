@@ -47,12 +47,29 @@ test_a_bearer_shows_the_whole_token(void **unused)
 	assert_false(http_access_bearer(TOKEN, NULL));
 }
 
+static void
+test_a_host_has_at_most_255_letters(void **unused)
+{
+	char name[257];
+	const char *const names[] = {name};
+
+	(void)unused;
+	memset(name, 'a', sizeof(name));
+	name[255] = '\0';
+	assert_true(http_access_host(name, names, 1));
+	name[255] = 'a';
+	name[256] = '\0';
+	assert_false(http_access_host(name, names, 1));
+	assert_false(http_access_host(NULL, names, 1));
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_token_is_long_and_of_harmless_letters),
 	    cmocka_unit_test(test_a_bearer_shows_the_whole_token),
+	    cmocka_unit_test(test_a_host_has_at_most_255_letters),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

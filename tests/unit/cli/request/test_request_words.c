@@ -16,7 +16,8 @@ test_weights_are_name_equals_number(void **state)
 	    {"a=1", 1, NULL},
 	    {"long.name-1_x=0.25", 0.25, NULL},
 	    {"a=0", 0, NULL},
-	    {"a=-1", -1, NULL}, /* a number: the mix refuses it, with its reason */
+	    {"a=-1", 0, "not a weight: a number of at least 0"},
+	    {"a/0=1", 0, "not a name of a domain"},
 	    {"a=1e-9", 1e-9, NULL},
 	    {"a", 0, "not DOMAIN=WEIGHT"},
 	    {"=1", 0, "not DOMAIN=WEIGHT"},
@@ -44,6 +45,23 @@ test_weights_are_name_equals_number(void **state)
 			assert_non_null(strstr(f.text, rows[i].why));
 		control_clear(&c);
 	}
+}
+
+static void
+test_a_domain_has_one_weight(void **state)
+{
+	char *words[] = {"a=1", "b=1", "a=2"};
+	struct control c = {0};
+	struct failure f;
+
+	(void)state;
+	assert_int_equal(request_words_weights(&c, words, 3, &f), FAIL_USAGE);
+	assert_string_equal(f.text, "domain a has two weights, 1 and 2: give one");
+	control_clear(&c);
+	/* The domain of --join comes after the others, by another call. */
+	assert_int_equal(request_words_weights(&c, words, 2, &f), FAIL_NONE);
+	assert_int_equal(request_words_weights(&c, words + 2, 1, &f), FAIL_USAGE);
+	control_clear(&c);
 }
 
 static void
@@ -153,6 +171,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_weights_are_name_equals_number),
+	    cmocka_unit_test(test_a_domain_has_one_weight),
 	    cmocka_unit_test(test_places_and_ranges),
 	    cmocka_unit_test(test_a_request_without_an_id_gets_a_fresh_one),
 	    cmocka_unit_test(test_the_same_request_is_told_from_another),

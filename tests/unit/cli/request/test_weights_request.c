@@ -93,6 +93,30 @@ test_a_domain_that_nobody_knows_is_named_with_the_one_that_is_near(void **unused
 	    f.text, "the mix has no domain cod (did you mean code?); it has web, code, books");
 }
 
+/* Before anything is sent: the mixer would refuse it at every step. */
+static void
+test_some_domain_must_keep_a_weight(void **unused)
+{
+	const struct weights_request_change plain = {0}, leave = {.leave = "web"};
+	const struct weights_request_change join = {.join = "fresh=0"}, joins = {.join = "fresh=1"};
+	struct ledger_change change = {.kind = LEDGER_JOIN};
+	struct ledger waits = started, one = started;
+
+	(void)unused;
+	waits.pending = &change;
+	waits.pending_n = 1;
+	one.domains_n = 1;
+	check(&started, plain, "web=0", "code=0", FAIL_DATA, LEDGER_WEIGHTS, "");
+	check(&started, plain, "web=0", "", FAIL_NONE, LEDGER_WEIGHTS, "");
+	check(&started, plain, "web=0", "code=1", FAIL_NONE, LEDGER_WEIGHTS, "");
+	check(&started, leave, "code=0", "", FAIL_DATA, LEDGER_LEAVE, "");
+	check(&one, leave, "", "", FAIL_DATA, LEDGER_LEAVE, "");
+	check(&started, join, "web=0", "code=0", FAIL_DATA, LEDGER_JOIN, "");
+	check(&started, joins, "web=0", "code=0", FAIL_NONE, LEDGER_JOIN, "fresh");
+	check(&waits, plain, "web=0", "code=0", FAIL_NONE, LEDGER_WEIGHTS, "");
+	check(NULL, plain, "web=0", "code=0", FAIL_NONE, LEDGER_WEIGHTS, ""); /* 2 of 4 */
+}
+
 int
 main(void)
 {
@@ -101,6 +125,7 @@ main(void)
 	    cmocka_unit_test(test_a_weight_of_a_domain_that_is_only_configured_lets_it_join),
 	    cmocka_unit_test(test_one_domain_joins_or_leaves_at_a_time),
 	    cmocka_unit_test(test_a_domain_that_nobody_knows_is_named_with_the_one_that_is_near),
+	    cmocka_unit_test(test_some_domain_must_keep_a_weight),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

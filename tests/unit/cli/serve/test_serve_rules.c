@@ -53,7 +53,45 @@ test_only_addresses_localhost_and_names_that_were_given_are_hosts(void **unused)
 	    {"127.0.0.1.evil.example", false, false},
 	    {"127.0.0.1:8640@evil.example", false, false},
 	    {"evil.example:127.0.0.1", false, false},
+	    {"box", true, true},
+	    {"BOX:8640", true, true},
+	    {"box:", true, true},
 	    {"box:8640x", true, false},
+	    {"box:8640:1", true, false},
+	    {"box:-1", true, false},
+	    {"boxes", true, false},
+	    {"bo", true, false},
+	    {"evilbox", true, false},
+	    {"evil.box", true, false},
+	    {"box.evil.example", true, false},
+	    {"box.", true, false},
+	    {" box", true, false},
+	    {"box ", true, false},
+	    {"box,evil.example", true, false},
+	    {"box@evil.example", true, false},
+	    {"evil@box", true, false},
+	    {"evil:pass@box", true, false},
+	    {"http://box", true, false},
+	    {"riffle.example.evil", true, false},
+	    {"riffle-example", true, false},
+	    {"xlocalhost", false, false},
+	    {"localhost.", false, false},
+	    {"localhosts:8640", false, false},
+	    {"127.0.0.1x", false, false},
+	    {"127.0.0.1:8640x", false, false},
+	    {"1127.0.0.1.", false, false},
+	    {"[fe80::a]:8640", false, true},
+	    {"[::ffff:127.0.0.1]", false, true},
+	    {"[::1]:", false, true},
+	    {"[::1]:8640x", false, false},
+	    {"[::1]8640", false, false},
+	    {"[::1]].evil", false, false},
+	    {"[[::1]]", false, false},
+	    {"[::1%lo]", false, false},
+	    {"[evil.example]", true, false},
+	    {"::1", false, false},
+	    {"::1:8640", false, false},
+	    {"1:2:3:4:5:6:7:8", false, false},
 	    {"[::1", false, false},
 	    {"[::1]x", false, false},
 	    {"[]", false, false},
@@ -260,6 +298,68 @@ test_a_change_needs_the_option_a_token_the_header_the_origin_and_json(void **unu
 	assert_int_equal(judge(&secure, q).status, 200);
 }
 
+static void
+test_a_page_changes_weights_of_the_server_that_it_came_from_alone(void **unused)
+{
+	static const struct {
+		const char *host, *origin;
+		bool own;
+	} rows[] = {
+	    {"box:8640", "http://box:8640", true},
+	    {"box:8640", "http://BOX:8640", true},
+	    {"BOX:8640", "https://box:8640", true},
+	    {"box", "http://box", true},
+	    {"[::1]:8640", "http://[::1]:8640", true},
+	    {"[fe80::a]:8640", "http://[FE80::A]:8640", true},
+	    {"box:8640", "http://box:86400", false}, /* the right port and a digit more */
+	    {"box:8640", "http://box:8640x", false},
+	    {"box:8640", "http://box:864", false},
+	    {"box:8640", "http://box:18640", false},
+	    {"box:8640", "http://box", false},
+	    {"box", "http://box:8640", false},
+	    {"box", "http://box.evil.example", false},
+	    {"box", "http://boxes", false},
+	    {"box:8640", "http://evilbox:8640", false},
+	    {"box:8640", "http://evil.box:8640", false},
+	    {"box:8640", "http://box.evil.example:8640", false},
+	    {"box:8640", "http://box:8640.evil.example", false},
+	    {"box:8640", "http://box:8640@evil.example", false},
+	    {"box:8640", "http://evil.example@box:8640", false},
+	    {"box:8640", "http://box:8640/", false},
+	    {"box:8640", "http://box:8640#", false},
+	    {"box:8640", "http:///box:8640", false},
+	    {"box:8640", "http:/box:8640", false},
+	    {"box:8640", "http:xxbox:8640", false},
+	    {"box:8640", "https:xxbox:8640", false},
+	    {"box:8640", "httpx://box:8640", false},
+	    {"box:8640", "HTTP://box:8640", false}, /* no browser sends it */
+	    {"box:8640", "box:8640", false},
+	    {"box:8640", "//box:8640", false},
+	    {"box:8640", "http://", false},
+	    {"box:8640", "", false},
+	    {"box:8640", "null", false},
+	    {"[::1]:8640", "http://[::1]:86400", false},
+	    {"[::1]:8640", "http://[::1]", false},
+	    {"[::1]:8640", "http://[::11]:8640", false},
+	    {"[::1]:8640", "http://[::1:8640]", false},
+	    {"[::1]:8640", "http://::1:8640", false},
+	    {"[::1]:8640", "http://localhost:8640", false},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, origin) {
+		struct http_request q = {.method = "POST",
+		    .path = "/api/v1/weights",
+		    .host = rows[i].host,
+		    .cookie = "riffle.m=" SESSION,
+		    .custom = "1",
+		    .origin = rows[i].origin,
+		    .content_type = "application/json"};
+
+		assert_int_equal(judge(&closed_rules, q).status, rows[i].own ? 200 : 403);
+	}
+}
+
 static struct serve_verdict
 ask(const char *path, const char *name, const char *value)
 {
@@ -322,6 +422,7 @@ main(void)
 	    cmocka_unit_test(test_a_token_is_a_bearer_or_the_session_of_a_cookie),
 	    cmocka_unit_test(test_a_browser_logs_in_by_the_address_of_the_page_alone),
 	    cmocka_unit_test(test_a_change_needs_the_option_a_token_the_header_the_origin_and_json),
+	    cmocka_unit_test(test_a_page_changes_weights_of_the_server_that_it_came_from_alone),
 	    cmocka_unit_test(test_arguments_are_known_once_and_in_range),
 	};
 

@@ -60,7 +60,8 @@ a_name_cannot_begin_a_line_nor_set_the_terminal(void **state)
 	capture_begin(&c);
 	log_warning("config: path=%s is not read", "a\nb\r\033[31m\177\tc \u00fc");
 	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 1);
-	assert_non_null(strstr(text, "Z warning config: path=a?b??[31m??c \u00fc is not read\n"));
+	assert_non_null(
+	    strstr(text, "Z warning config: path=a\\nb\\r\\x1b[31m\\x7f\\tc \u00fc is not read\n"));
 }
 
 /* ---- JSON ---- */
@@ -128,8 +129,20 @@ a_line_is_taken_apart(void **state)
 		"\"fields\":{\"a\":\"b c\",\"d\":\"e\",\"g\":\"\\\"open\"}}"},
 	    /* bytes */
 	    {"x: a=\\ \t\n\001\177 b=\"\r\"",
-		"\"module\":\"x\",\"message\":\"a=\\\\ \\u0009\\n\\u0001\\u007f "
-		"b=\\\"\\u000d\\\"\",\"fields\":{\"a\":\"\\\\\",\"b\":\"\\u000d\"}}"},
+		"\"module\":\"x\",\"message\":\"a=\\\\ \\t\\n\\u0001\\u007f "
+		"b=\\\"\\r\\\"\",\"fields\":{\"a\":\"\\\\\",\"b\":\"\\r\"}}"},
+	    {"x: a=\xc2\x9b\xe2\x80\xae",
+		"\"module\":\"x\",\"message\":\"a=\\u009b\\u202e\",\"fields\":{"
+		"\"a\":\"\\u009b\\u202e\"}}"},
+	    /* what text_value() has escaped */
+	    {"x: a=\"n\\x1b[31m\\nb c=1\\\" d=\\\"\\\\\\u202e\\xff\" e=\"7\"",
+		"\"module\":\"x\",\"message\":\"a=\\\"n\\\\x1b[31m\\\\nb c=1\\\\\\\" "
+		"d=\\\\\\\"\\\\\\\\\\\\u202e\\\\xff\\\" "
+		"e=\\\"7\\\"\",\"fields\":{\"a\":\"n\\u001b[31m"
+		"\\nb c=1\\\" d=\\\"\\\\\\u202e\xef\xbf\xbd\",\"e\":\"7\"}}"},
+	    /* a backslash between quotes that begins no such escape */
+	    {"x: a=\"c:\\d \\x4\"", "\"module\":\"x\",\"message\":\"a=\\\"c:\\\\d \\\\x4\\\"\","
+				    "\"fields\":{\"a\":\"c:\\\\d \\\\x4\"}}"},
 	    {"x: \xc3\xa4 a=\xff\xe2\x82 \xed\xa0\x80",
 		"\"module\":\"x\",\"message\":\"\xc3\xa4 a=\xef\xbf\xbd\xef\xbf\xbd "
 		"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\",\"fields\":{"
@@ -233,15 +246,52 @@ stderr_has_json_where_it_is_wanted(void **state)
 	assert_non_null(strstr(text, "\"level\":\"info\",\"module\":\"read\""));
 }
 
+static void
+test_a_line_is_due_after_the_first_time_and_then_every_minute(void **state)
+{
+	static const struct {
+		int64_t now_ms;
+		bool due;
+	} rows[] = {{5000, false}, {14999, false}, {15000, true}, {15001, false}, {74999, false},
+	    {75000, true}, {200000, true}, {259999, false}, {260000, true}};
+	struct log_reminder r = {0}, at_once = {0};
+
+	(void)state;
+	EACH_ROW(i, rows)
+		assert_int_equal(log_reminder_due(&r, rows[i].now_ms, 10000), rows[i].due);
+	assert_true(log_reminder_due(&at_once, -7, 0));
+	assert_false(log_reminder_due(&at_once, LOG_REMINDER_MS - 8, 0));
+	assert_true(log_reminder_due(&at_once, LOG_REMINDER_MS - 7, 0));
+}
+
+static void
+a_plain_text_keeps_its_lines_and_its_end_but_no_control(void **state)
+{
+	struct capture c;
+	char text[3 * LOG_LINE_MAX], given[LOG_LINE_MAX + 100];
+
+	(void)state;
+	memset(given, 'a', sizeof(given));
+	memcpy(given, "one\ntwo\033", 8);
+	memcpy(given + sizeof(given) - 4, "end", 4);
+	capture_begin(&c);
+	log_plain(LOG_INFO, "%s", given);
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 2);
+	assert_memory_equal(text, "one\ntwo\\x1ba", 12);
+	assert_string_equal(text + strlen(text) - 5, "aend\n");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(lines_go_where_the_caller_wants_them),
+	    cmocka_unit_test(a_plain_text_keeps_its_lines_and_its_end_but_no_control),
 	    cmocka_unit_test(a_name_cannot_begin_a_line_nor_set_the_terminal),
 	    cmocka_unit_test(a_line_is_taken_apart),
 	    cmocka_unit_test(the_longest_lines_have_room),
 	    cmocka_unit_test(any_bytes_make_an_object),
+	    cmocka_unit_test(test_a_line_is_due_after_the_first_time_and_then_every_minute),
 	    cmocka_unit_test(stderr_has_json_where_it_is_wanted),
 	};
 

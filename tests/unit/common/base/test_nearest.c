@@ -1,5 +1,7 @@
 #include "common/base/nearest.h"
 
+#include <stdio.h>
+
 #include "tests/unit/test.h"
 
 static const char *
@@ -77,6 +79,39 @@ test_words_of_no_common_letter_and_long_words_are_never_near(void **unused)
 	assert_null(nearest_of(longest, &one, 1));
 }
 
+static void
+test_a_failure_names_the_nearest_and_lists_what_there_is(void **unused)
+{
+	char name[] = "domain-00";
+	struct nearest near;
+	struct failure f;
+	size_t n;
+
+	(void)unused;
+	nearest_init(&near, "wikki");
+	nearest_list(&near, "code");
+	nearest_list(&near, "wiki");
+	nearest_offer(&near, "wikkk"); /* not listed, and no nearer */
+	fail(&f, FAIL_USAGE, "no domain wikki");
+	assert_int_equal(nearest_fail_more(&near, "it has", &f), FAIL_USAGE);
+	assert_string_equal(f.text, "no domain wikki (did you mean wiki?); it has code, wiki");
+
+	nearest_init(&near, "zebra");
+	fail(&f, FAIL_CONFIG, "no mix zebra");
+	assert_int_equal(nearest_fail_more(&near, "the broker has the mixes", &f), FAIL_CONFIG);
+	assert_string_equal(f.text, "no mix zebra");
+
+	for (int i = 0; i < 60; i++) {
+		snprintf(name, sizeof(name), "domain-%02d", i);
+		nearest_list(&near, name);
+	}
+	fail(&f, FAIL_USAGE, "no domain zebra");
+	nearest_fail_more(&near, "it has", &f);
+	n = strlen(f.text);
+	assert_int_equal(n, strlen("no domain zebra; it has ") + NEAREST_NAMES_BYTES - 1 + 3);
+	assert_string_equal(f.text + n - 3, "...");
+}
+
 int
 main(void)
 {
@@ -84,6 +119,7 @@ main(void)
 	    cmocka_unit_test(test_the_nearest_name_is_within_a_third_or_begins_with_the_word),
 	    cmocka_unit_test(test_the_first_of_equally_near_names_wins),
 	    cmocka_unit_test(test_words_of_no_common_letter_and_long_words_are_never_near),
+	    cmocka_unit_test(test_a_failure_names_the_nearest_and_lists_what_there_is),
 	};
 
 	return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);

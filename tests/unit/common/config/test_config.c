@@ -256,7 +256,7 @@ test_unknown_and_duplicate_keys_are_named(void **unused)
 	    {3, "sequence_length: 8\nmix.lanes: 4",
 		"4: mix.lanes: unknown key (`riffle config --keys` lists all)"},
 	    {3, "sequence_length: 8\n\"a\\nb\": 4",
-		"4: a b: unknown key (`riffle config --keys` lists all)"},
+		"4: a\\nb: unknown key (`riffle config --keys` lists all)"},
 	    {3, "sequence_length: 8\n\"\": 4",
 		"4: : unknown key (`riffle config --keys` lists all)"},
 	    {3, "sequence_length: 8\ncorpus: other", "4: corpus: given twice, first in line 1"},
@@ -459,7 +459,7 @@ test_values_that_are_no_values_say_what_is_allowed(void **unused)
 		"7: domains.a b: not a name of a domain (letters, digits, '.', '_', '-', at most "
 		"100, a letter or digit first)"},
 	    {1, "corpus: \"a\\nb\\u0007\"",
-		"1: corpus: not a name: a b  (letters, digits, '.', '_', '-', at most 100, a "
+		"1: corpus: not a name: a\\nb\\x07 (letters, digits, '.', '_', '-', at most 100, a "
 		"letter or digit first)"},
 	};
 
@@ -1089,6 +1089,23 @@ test_a_damaged_file_opens_or_is_told_about(void **unused)
 	}
 }
 
+static void
+test_an_unknown_domain_is_named_with_the_nearest_and_all_there_are(void **state)
+{
+	struct config_domain domains[] = {{.name = "code"}, {.name = "wiki"}};
+	const struct config c = {.path = (char[]){"run.yml"}, .domains = domains, .domains_n = 2};
+	struct failure f;
+	size_t index = 9;
+
+	(void)state;
+	assert_int_equal(config_find_domain(&index, &c, "wiki", &f), FAIL_NONE);
+	assert_int_equal(index, 1);
+	assert_int_equal(config_find_domain(&index, &c, "wikki", &f), FAIL_USAGE);
+	assert_string_equal(f.text,
+	    "the configuration run.yml has no domain wikki (did you mean wiki?); it has code, "
+	    "wiki");
+}
+
 int
 main(void)
 {
@@ -1122,6 +1139,7 @@ main(void)
 	    cmocka_unit_test(test_the_table_of_keys_has_every_row_with_help),
 	    cmocka_unit_test(test_errors_of_the_file_itself_come_through),
 	    cmocka_unit_test(test_a_damaged_file_opens_or_is_told_about),
+	    cmocka_unit_test(test_an_unknown_domain_is_named_with_the_nearest_and_all_there_are),
 	};
 
 	return cmocka_run_group_tests_name("config", tests, folder_open, folder_close);

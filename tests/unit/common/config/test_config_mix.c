@@ -64,6 +64,10 @@ test_all_that_a_mix_can_say_arrives(void **unused)
 	assert_true(config_weights_sum(c, NULL) == 4);
 	assert_true(config_weights_sum(c, &p[0]) == 2);
 	assert_true(config_weights_sum(c, &p[1]) == 4);
+	assert_false(config_never_drawn(c, 0)); /* books: a phase alone has weight 0 */
+	assert_false(config_never_drawn(c, 2)); /* news: a phase draws it */
+	c->mix.phases[0].weight[2] = 0;
+	assert_true(config_never_drawn(c, 2));
 	config_close(c);
 }
 
@@ -598,6 +602,7 @@ test_weights_by_size_are_left_to_those_who_know_the_sizes(void **unused)
 		assert_int_equal(c->mix.weights_kind, CONFIG_WEIGHTS_SIZE);
 		assert_true(isnan(c->mix.weight[0]) && isnan(c->mix.weight[1]));
 		assert_true(isnan(config_weights_sum(c, NULL)));
+		assert_false(config_never_drawn(c, 0));
 		config_close(c);
 	}
 }

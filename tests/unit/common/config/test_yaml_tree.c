@@ -68,6 +68,23 @@ test_an_alias_is_the_node_it_names(void **unused)
 	yaml_tree_close(t);
 }
 
+static void
+test_a_tag_that_says_what_the_value_is_changes_nothing(void **unused)
+{
+	static const char text[] = "a: !!str 12\nb: !!int -12\nc: !!float 1.5e3\nd: !!bool true\n"
+				   "e: ! x\n!!str f: !!seq [!!map {}]\n";
+	static const char *const expected[] = {"12", "-12", "1.5e3", "true", "x"};
+	struct yaml_tree *t;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(decode_n(&t, text, strlen(text), &f), FAIL_NONE);
+	EACH_ROW(i, expected)
+		assert_string_equal(yaml_tree_root(t)->child[i].text, expected[i]);
+	assert_int_equal(yaml_node_get(yaml_tree_root(t), "f")->child[0].kind, YAML_MAP);
+	yaml_tree_close(t);
+}
+
 #define ROW(text, expected)                                                                        \
 	{                                                                                          \
 		text, sizeof(text) - 1, expected                                                   \
@@ -108,6 +125,40 @@ test_every_error_names_file_and_line(void **unused)
 	    ROW("a: @x\n",
 		"run.yml:1: not YAML: while scanning for the next token: found character that "
 		"cannot start any token"),
+	    ROW("a: 1\nb: {c: [x,\n  !!binary d2lraQ==]}\n",
+		"run.yml:3: b.c: the tag !!binary is not supported: remove it, and write the value "
+		"itself"),
+	    ROW("a: !!python/object:os.system x\n",
+		"run.yml:1: a: the tag !!python/object:os.system is not supported: remove it, and "
+		"write the value itself"),
+	    ROW("a: !foo x\n", "run.yml:1: a: the tag !foo is not supported: remove it, and write "
+			       "the value itself"),
+	    ROW("a: !<tag:b,2026:c> x\n", "run.yml:1: a: the tag tag:b,2026:c is not supported: "
+					  "remove it, and write the value "
+					  "itself"),
+	    ROW("!k a: x\n",
+		"run.yml:1: the tag !k is not supported: remove it, and write the value itself"),
+	    ROW("!!omap\na: x\n", "run.yml:1: the tag !!omap is not supported: remove it, and "
+				  "write the value itself"),
+	    ROW("a: !!set {b: c}\n", "run.yml:1: a: the tag !!set is not supported: remove it, and "
+				     "write the value itself"),
+	    ROW("a: !!str [b]\n", "run.yml:1: a: the tag !!str is not supported: remove it, and "
+				  "write the value itself"),
+	    ROW("a: !!null\n",
+		"run.yml:1: a: the tag !!null is not supported: remove it, and write the value "
+		"itself"),
+	    ROW("a: !!int x\n", "run.yml:1: a: the tag !!int is not supported: remove it, and "
+				"write the value itself"),
+	    ROW("a: !!int 0x1f\n", "run.yml:1: a: the tag !!int is not supported: remove it, and "
+				   "write the value itself"),
+	    ROW("a: !!int\n", "run.yml:1: a: the tag !!int is not supported: remove it, and write "
+			      "the value itself"),
+	    ROW("a: !!float .inf\n",
+		"run.yml:1: a: the tag !!float is not supported: remove it, and write the value "
+		"itself"),
+	    ROW("a: !!bool yes\n",
+		"run.yml:1: a: the tag !!bool is not supported: remove it, and write the value "
+		"itself"),
 	    ROW("a: &x [*x]\n",
 		"run.yml:1: aliases put more than 64 maps and lists inside each other"),
 	};
@@ -322,6 +373,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_tree_has_kinds_texts_and_lines),
 	    cmocka_unit_test(test_an_alias_is_the_node_it_names),
+	    cmocka_unit_test(test_a_tag_that_says_what_the_value_is_changes_nothing),
 	    cmocka_unit_test(test_every_error_names_file_and_line),
 	    cmocka_unit_test(test_the_depth_is_bounded),
 	    cmocka_unit_test(test_the_depth_counts_through_aliases),

@@ -2,8 +2,10 @@
 #include "tests/unit/capture.h"
 #include "tests/unit/test.h"
 
+#include <fcntl.h>
 #include <librdkafka/rdkafka.h>
 #include <librdkafka/rdkafka_mock.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/base/clock.h"
@@ -13,6 +15,7 @@
 #include "common/kafka/kafka_groups.h"
 #include "common/kafka/kafka_internal.h"
 #include "common/kafka/kafka_log.h"
+#include "common/kafka/kafka_stats.h"
 
 enum { WAIT_MS = 10000, API_LIST_OFFSETS = 2, API_OFFSET_FETCH = 9, API_FIND_COORDINATOR = 10 };
 
@@ -716,6 +719,142 @@ test_closing_a_writer_reports_what_was_not_delivered(void **state)
 	kafka_close(NULL);
 }
 
+/*
+ * Opens a writer that must leave no gap on the cluster of `owner`, and gives it a record that is
+ * sent and is not answered in time.
+ */
+static rd_kafka_t *
+open_with_record_in_flight(rd_kafka_t *owner, int *lost)
+{
+	enum { BYTES = 1000 };
+	static const char record[BYTES];
+	static struct kafka_stats stats;
+	struct user u;
+	rd_kafka_mock_cluster_t *mock = rd_kafka_handle_mock_cluster(owner);
+	const char *const pair[] = {
+	    "bootstrap.servers", rd_kafka_mock_cluster_bootstraps(mock), "linger.ms", "0", NULL};
+	struct kafka_options o = {.role = KAFKA_WRITER,
+	    .client = "test",
+	    .properties = user_of(&u, pair),
+	    .gapless = true,
+	    .delivered = count_lost,
+	    .opaque = lost,
+	    .stats = &stats};
+	int64_t sent, begin_ms = clock_ms();
+	rd_kafka_t *rk;
+
+	stats.interval_ms = 10;
+	assert_int_equal(kafka_open(&rk, &o, &f), FAIL_NONE);
+	write_records(rk, "demo.code", 0, 1); /* the handle has all that it needs to send */
+	answer_after(mock, WAIT_MS);
+	sent = stats.sent_bytes;
+	assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("demo.code"),
+			     RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE((void *)record, BYTES),
+			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+	    RD_KAFKA_RESP_ERR_NO_ERROR);
+	while (stats.sent_bytes < sent + BYTES && clock_ms() - begin_ms < WAIT_MS)
+		rd_kafka_poll(rk, 10);
+	assert_true(stats.sent_bytes >= sent + BYTES);
+	return rk;
+}
+
+static void
+test_closing_a_writer_with_a_record_in_flight_logs_no_fatal_error(void **state)
+{
+	rd_kafka_t *owner = open_mock(KAFKA_ADMIN), *rk;
+	int lost = 0;
+	char text[4096];
+	struct capture c;
+
+	(void)state;
+	rd_kafka_mock_topic_create(rd_kafka_handle_mock_cluster(owner), "demo.code", 1, 1);
+	rk = open_with_record_in_flight(owner, &lost);
+	assert_int_equal(lost, 0);
+	capture_begin(&c);
+	kafka_close(rk);
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 0);
+	assert_int_equal(lost, 1);
+	answer_after(rd_kafka_handle_mock_cluster(owner), 0);
+	kafka_close(owner);
+}
+
+static struct rlimit files_before;
+
+static int
+save_limit(void **state)
+{
+	(void)state;
+	return getrlimit(RLIMIT_NOFILE, &files_before);
+}
+
+static int
+restore_limit(void **state)
+{
+	(void)state;
+	return setrlimit(RLIMIT_NOFILE, &files_before);
+}
+
+/* From now on this process may open `n` files more. */
+static void
+leave_files(rlim_t n)
+{
+	struct rlimit limit = files_before;
+
+	for (limit.rlim_cur = 0; n > 0; limit.rlim_cur++)
+		n -= fcntl((int)limit.rlim_cur, F_GETFD) < 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void
+test_a_handle_asks_for_its_files_before_it_is_opened(void **state)
+{
+	static const char *const nowhere[] = {"bootstrap.servers", "127.0.0.1:1", NULL};
+	static const struct {
+		enum kafka_role role;
+		rlim_t needed;
+	} row[] = {
+	    {KAFKA_READER, 8}, {KAFKA_WRITER, 5}, {KAFKA_TRANSACTIONAL, 8}, {KAFKA_ADMIN, 5}};
+
+	(void)state;
+	EACH_ROW(i, row) {
+		char expected[96];
+		rd_kafka_t *rk;
+
+		leave_files(row[i].needed - 1);
+		assert_int_equal(try_open(&rk, row[i].role, nowhere), FAIL_IO);
+		snprintf(expected, sizeof(expected),
+		    "connecting to Kafka takes %d more open files: Too many open files",
+		    (int)row[i].needed);
+		assert_memory_equal(f.text, expected, strlen(expected));
+		assert_non_null(strstr(f.text, "`ulimit -n` raises it"));
+		leave_files(row[i].needed);
+		assert_int_equal(try_open(&rk, row[i].role, nowhere), FAIL_NONE);
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &files_before), 0);
+		kafka_close(rk);
+	}
+}
+
+static void
+test_without_files_a_question_is_not_asked_again(void **state)
+{
+	static const char *const nowhere[] = {"bootstrap.servers", "127.0.0.1:1", NULL};
+	int64_t begin_ms, low, high;
+	rd_kafka_t *rk;
+
+	(void)state;
+	assert_int_equal(try_open(&rk, KAFKA_ADMIN, nowhere), FAIL_NONE);
+	assert_int_equal(kafka_wait_broker(rk, 100, &f), FAIL_BROKER);
+	begin_ms = clock_ms();
+	leave_files(0);
+	assert_int_equal(kafka_wait_broker(rk, 60000, &f), FAIL_IO);
+	assert_non_null(strstr(f.text, "connecting to Kafka takes 1 more open file: "));
+	assert_int_equal(kafka_watermarks(rk, "t", 0, &low, &high, 60000, &f), FAIL_IO);
+	assert_non_null(strstr(f.text, "connecting to Kafka takes 1 more open file: "));
+	assert_true(clock_ms() - begin_ms < 30000);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files_before), 0);
+	kafka_close(rk);
+}
+
 static void
 test_librdkafkas_errors_become_ours(void **state)
 {
@@ -1006,6 +1145,11 @@ main(void)
 	    cmocka_unit_test(
 		test_members_that_are_not_told_in_time_are_a_time_out_and_the_handle_can_be_closed),
 	    cmocka_unit_test(test_closing_a_writer_reports_what_was_not_delivered),
+	    cmocka_unit_test_setup_teardown(
+		test_a_handle_asks_for_its_files_before_it_is_opened, save_limit, restore_limit),
+	    cmocka_unit_test_setup_teardown(
+		test_without_files_a_question_is_not_asked_again, save_limit, restore_limit),
+	    cmocka_unit_test(test_closing_a_writer_with_a_record_in_flight_logs_no_fatal_error),
 	    cmocka_unit_test(test_librdkafkas_errors_become_ours),
 	    cmocka_unit_test(test_of_an_outage_one_line_a_broker_passes_a_minute),
 	    cmocka_unit_test(test_a_guess_is_left_out_once_a_broker_has_answered),

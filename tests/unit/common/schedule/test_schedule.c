@@ -1,7 +1,7 @@
 /*
  * schedule.h: shares, starvation, changes of weights, lending; and the vectors of all three rules.
  */
-#include "tests/unit/test.h"
+#include "tests/unit/vector_rows.h"
 #include <math.h>
 
 #include "common/schedule/schedule.h"
@@ -164,78 +164,35 @@ test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back(void **state)
 
 /* ---- against the files of tests/vectors, and the index that Nanotron's page shows ---- */
 
-enum { DOMAINS = 64, SHOWN = 200, DRAWS = 5000, LINE = 1 << 16 };
+enum { DOMAINS = 64, SHOWN = 200, DRAWS = 5000 };
 
 static const char *name[DOMAINS];
-
-/* "a,b,c" into out; how many there were. */
-static size_t
-read_doubles(char *text, double *out)
-{
-	size_t n = 0;
-
-	for (char *at = text; *at != '\0'; at += *at == ',') {
-		assert_true(n < DOMAINS);
-		out[n++] = strtod(at, &at);
-	}
-	return n;
-}
-
-static size_t
-read_numbers(char *text, uint64_t *out, size_t room)
-{
-	size_t n = 0;
-
-	for (char *at = text; *at != '\0' && *at != '\n'; at += *at == ',') {
-		assert_true(n < room);
-		out[n++] = strtoull(at, &at, 10);
-	}
-	return n;
-}
 
 static FILE *
 open_vectors(const char *file)
 {
-	char path[128];
-	FILE *in;
-
-	snprintf(path, sizeof(path), "tests/vectors/%s", file);
-	in = fopen(path, "r");
-	if (in == NULL)
-		print_error("cannot open %s: run the tests from the root of the tree\n", path);
-	assert_non_null(in);
 	for (size_t i = 0; i < DOMAINS; i++)
 		name[i] = "x";
-	return in;
-}
-
-static bool
-next_row(FILE *in, char *line)
-{
-	do
-		if (fgets(line, LINE, in) == NULL)
-			return false;
-	while (line[0] == '#');
-	return true;
+	return vector_rows_open(file);
 }
 
 static void
 test_weights_are_quantised_as_exact_fractions_say(void **state)
 {
 	FILE *in = open_vectors("weights.tsv");
-	static char line[LINE];
+	static char line[VECTOR_ROW_MAX];
 	int rows = 0;
 
 	(void)state;
-	for (; next_row(in, line); rows++) {
+	for (; vector_rows_next(in, line); rows++) {
 		char *rest = line;
 		uint64_t total = strtoull(strsep(&rest, "\t"), NULL, 10), want[DOMAINS],
 			 got[DOMAINS];
 		double temperature = strtod(strsep(&rest, "\t"), NULL), raw[DOMAINS];
-		size_t n = read_doubles(strsep(&rest, "\t"), raw);
+		size_t n = vector_rows_doubles(strsep(&rest, "\t"), raw, DOMAINS);
 		struct failure f;
 
-		assert_int_equal(read_numbers(rest, want, DOMAINS), n);
+		assert_int_equal(vector_rows_numbers(rest, want, DOMAINS), n);
 		assert_int_equal(
 		    weights_count(got, raw, name, n, temperature, total, &f), FAIL_NONE);
 		for (size_t i = 0; i < n; i++)
@@ -258,11 +215,11 @@ check_row(const struct rule *r, char *line)
 	static uint64_t shown[SHOWN], weight[DOMAINS], want[DOMAINS], count[DOMAINS];
 	char *rest = line;
 	double raw[DOMAINS];
-	size_t n = read_doubles(strsep(&rest, "\t"), raw);
+	size_t n = vector_rows_doubles(strsep(&rest, "\t"), raw, DOMAINS);
 	struct failure f;
 
-	assert_int_equal(read_numbers(strsep(&rest, "\t"), shown, SHOWN), SHOWN);
-	assert_int_equal(read_numbers(rest, want, DOMAINS), n);
+	assert_int_equal(vector_rows_numbers(strsep(&rest, "\t"), shown, SHOWN), SHOWN);
+	assert_int_equal(vector_rows_numbers(rest, want, DOMAINS), n);
 	assert_int_equal((r->kind == SCHEDULE_GREEDY ? weights_share : weights_quantise)(
 			     weight, raw, name, n, 1, &f),
 	    FAIL_NONE);
@@ -290,14 +247,14 @@ test_schedules_draw_what_an_independent_implementation_draws(void **state)
 	    {"schedule_greedy.tsv", SCHEDULE_GREEDY, 1},
 	    {"schedule_random.tsv", SCHEDULE_RANDOM, 1},
 	};
-	static char line[LINE];
+	static char line[VECTOR_ROW_MAX];
 
 	(void)state;
 	EACH_NAMED_ROW(i, rules, file) {
 		FILE *in = open_vectors(rules[i].file);
 		int rows = 0;
 
-		for (; next_row(in, line); rows++)
+		for (; vector_rows_next(in, line); rows++)
 			check_row(&rules[i], line);
 		fclose(in);
 		assert_int_equal(rows, 6);

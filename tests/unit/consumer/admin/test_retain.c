@@ -76,6 +76,61 @@ test_the_ledger_is_asked_only_where_the_broker_knows_nothing(void **state)
 	assert_false(run[2].remembered);
 }
 
+static void
+test_a_step_is_kept_at_least(void **state)
+{
+	static const struct {
+		int64_t next;
+		enum ledger_kind kind;
+		uint64_t from;
+		bool published;
+	} row[] = {
+	    {60, LEDGER_STEPS, 0, true},
+	    {60, LEDGER_STEPS, 59, true},
+	    {60, LEDGER_STEPS, 60, false},
+	    {60, LEDGER_END, 59, true},
+	    {60, LEDGER_END, 60, true}, /* the record that ends the mix stays */
+	    {60, LEDGER_END, 61, false},
+	    {0, LEDGER_START, 0, false},
+	};
+
+	(void)state;
+	EACH_ROW(i, row) {
+		struct ledger last = {.step_next = row[i].next, .kind = row[i].kind};
+		struct failure f = {0};
+
+		assert_int_equal(retain_check_published(&last, row[i].from, "m", &f),
+		    row[i].published ? FAIL_NONE : FAIL_DATA);
+	}
+}
+
+static void
+test_lanes_that_an_interrupted_command_has_left_are_cut_to_the_others(void **state)
+{
+	static const struct {
+		struct step_records_kept kept;
+		uint64_t from, at;
+		bool cuts;
+	} row[] = {
+	    {{true, 0, 0}, 50, 50, true},
+	    {{true, 49, 49}, 50, 50, true},
+	    {{true, 50, 50}, 50, 50, false},
+	    {{true, 60, 60}, 50, 60, false},
+	    {{true, 40, 50}, 50, 50, true},
+	    {{true, 40, 51}, 50, 51, true},
+	    {{true, 50, 51}, 50, 51, true},
+	    {{false, 0, 0}, 50, 50, false},
+	};
+
+	(void)state;
+	EACH_ROW(i, row) {
+		bool cuts;
+
+		assert_int_equal(retain_cut_at(&row[i].kept, row[i].from, &cuts), row[i].at);
+		assert_int_equal(cuts, row[i].cuts);
+	}
+}
+
 int
 main(void)
 {
@@ -84,6 +139,8 @@ main(void)
 	    cmocka_unit_test(test_runs_beyond_the_limit_are_an_error),
 	    cmocka_unit_test(test_the_lowest_position_below_the_step_holds_it_back),
 	    cmocka_unit_test(test_the_ledger_is_asked_only_where_the_broker_knows_nothing),
+	    cmocka_unit_test(test_a_step_is_kept_at_least),
+	    cmocka_unit_test(test_lanes_that_an_interrupted_command_has_left_are_cut_to_the_others),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,10 +111,70 @@ test_a_last_record_that_does_not_come_in_time_is_not_a_missing_end(void **state)
 	kafka_close(owner);
 }
 
+/* What a mixer would wait for, as plain facts. Of `lost` the ledger counts more than there is. */
+static void
+test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands(void **state)
+{
+	static const bool open[] = {false, false}, half[] = {true, false}, sealed[] = {true, true};
+	static int64_t none[] = {0, 0}, some[] = {400, 300};
+	struct config_domain domain[] = {{.name = (char[]){"a"}}, {.name = (char[]){"b"}},
+	    {.name = (char[]){"live"}}, {.name = (char[]){"lost"}},
+	    {.name = (char[]){"t"}, .tokens = TOKEN_FORMAT_NPY}};
+	struct config config = {.corpus = (char[]){"c"},
+	    .path = (char[]){"run.yml"},
+	    .domains = domain,
+	    .domains_n = 5};
+#define FACTS(called, of, at)                                                                      \
+	{                                                                                          \
+		.name = called, .topic = "c." called, .partitions_n = 2,                           \
+		.sealed = (bool *)(uintptr_t)(of), .high = (at)                                    \
+	}
+	struct domains_facts facts[] = {FACTS("a", half, none), FACTS("b", sealed, none),
+	    FACTS("live", open, none), FACTS("lost", open, none), FACTS("t", open, none)};
+	struct domains d = {.n = 5, .facts = facts, .config = &config};
+	struct ledger_partition counts[] = {{.sequences = 600}, {.sequences = 9}};
+	struct ledger_domain known = {
+	    .name = (char[]){"lost"}, .partition = counts, .partitions_n = 2};
+	struct ledger last = {0};
+	char *text;
+
+	(void)state;
+	facts[2].live = true;
+	text = domains_missing(&d, &last);
+	assert_string_equal(text,
+	    "domain=a (1 of 2 partitions have no End), domain=lost (2 of 2 partitions have no "
+	    "End), domain=t (2 of 2 partitions have no End): `riffle produce -c run.yml a lost` "
+	    "and `riffle import -c run.yml t` publish them");
+	free(text);
+	last.domain = &known;
+	last.domains_n = 1;
+	facts[3].high = some; /* its end cannot be read: nothing says that it is gone */
+	text = domains_missing(&d, &last);
+	assert_null(strstr(text, "609"));
+	free(text);
+	facts[3].high = none;
+	facts[3].unheard = true;
+	text = domains_missing(&d, &last);
+	assert_null(strstr(text, "609"));
+	free(text);
+	facts[3].unheard = false;
+	text = domains_missing(&d, &last);
+	assert_non_null(strstr(text,
+	    "domain=lost (2 of 2 partitions have no End; topic c.lost holds 0 sequences, and the "
+	    "mix counts with 609)"));
+	assert_non_null(strstr(text, "A log is gone that the mix has counted with"));
+	free(text);
+	facts[0].sealed = facts[3].sealed = facts[4].sealed = (bool *)(uintptr_t)sealed;
+	text = domains_missing(&d, &last);
+	assert_non_null(strstr(text, "the first sequence of any domain of corpus=c"));
+	free(text);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    cmocka_unit_test(test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands),
 	    cmocka_unit_test(test_a_last_record_that_does_not_come_in_time_is_not_a_missing_end),
 	};
 

@@ -606,6 +606,44 @@ test_live_cannot_change_in_the_first_pass(void **state)
 	mixer_close(m);
 }
 
+/* What is appended to it changes nothing: a draw would find its epoch 0 used up. */
+static void
+test_a_domain_that_was_taken_in_empty_keeps_weight_0(void **state)
+{
+	static const uint64_t none[] = {0}, some[] = {9};
+	static const bool sealed[] = {true};
+	struct ledger_raw_weight weight[] = {{"empty", 0.5}};
+	struct mixer_phase phase = {
+	    .name = "late", .start_step = 9, .weight = weight, .weights_n = 1};
+	struct mixer_source source[] = {
+	    three[0], {.name = "empty", .partitions_n = 1, .sequences = none}};
+	struct mixer_plan p = plan_of(source, 2);
+	struct mixer *m;
+	struct mixer_draw draws[B];
+	struct failure f;
+
+	(void)state;
+	assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
+	step(m, draws);
+	assert_int_equal(mixer_set_lengths(m, 1, some, sealed, &f), FAIL_NONE);
+	source[1].sequences = some;
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
+	source[1].weight = 1;
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_CONFIG);
+	assert_string_equal(f.text,
+	    "domain empty has weight 1 and had not one sequence when this mix took it in, and the "
+	    "mix never draws what was appended to it since: give it weight 0, or start another "
+	    "mix");
+	source[1].weight = 0;
+	p.phase = &phase;
+	p.phases_n = 1;
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "domain empty has weight 0.5 and had not one sequence"));
+	weight[0].weight = 0;
+	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
+	mixer_close(m);
+}
+
 /*
  * By a plan until now, and one of now: what was drawn in one order cannot go on in another, also
  * where the domain is gone meanwhile. Before its first draw it can.
@@ -863,6 +901,7 @@ main(void)
 	    cmocka_unit_test(test_a_changed_weight_of_the_configuration_is_the_base_of_phases),
 	    cmocka_unit_test(test_each_choice_is_in_the_rolling_hash),
 	    cmocka_unit_test(test_a_dropped_domain_comes_back_where_it_gets_more_passes),
+	    cmocka_unit_test(test_a_domain_that_was_taken_in_empty_keeps_weight_0),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

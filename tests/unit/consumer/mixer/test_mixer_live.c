@@ -236,6 +236,10 @@ test_lending_where_it_cannot_be_counted_is_refused(void **state)
 	p.weights_unit = MIX_BY_TOKENS;
 	assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
 	p.weights_unit = MIX_BY_SEQUENCES;
+	p.epoch_size = 20;
+	assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "cannot go with weights_unit: tokens or epoch_size"));
+	p.epoch_size = 0;
 	source[0].catch_up = 0.9;
 	assert_int_equal(mixer_open(&m, &p, &f), FAIL_CONFIG);
 	assert_string_equal(f.text, "domain a: catch_up must be a number from 1 to 1000, not 0.9");

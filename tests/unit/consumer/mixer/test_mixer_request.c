@@ -194,7 +194,9 @@ static const struct {
     {{.id = "x", .weight = no_weight, .weights_n = 2},
 	"no domain would have a weight: at least one must be positive"},
     {{.id = "x", .weight = &of_empty, .weights_n = 1},
-	"domain empty has weight 1 and not one sequence"},
+	"domain empty has weight 1 and not one sequence: this mix took it in empty, and never "
+	"draws "
+	"what is appended to it; start another mix to use it"},
     {{.id = "x", .temperature = -1}, "temperature must be a positive number, not -1"},
     {{.id = "x", .temperature = NAN}, "temperature must be a positive number, not nan"},
     {{.id = "x", .temperature = INFINITY}, "temperature must be a positive number, not inf"},

@@ -1,5 +1,6 @@
 #include "consumer/mixer/shares.h"
 #include "tests/unit/test.h"
+#include "tests/unit/vector_rows.h"
 
 enum { DOMAINS = 3 };
 
@@ -177,6 +178,95 @@ test_a_dry_domain_lends_its_draws_and_is_paid_back(void **state)
 	shares_close(&s);
 }
 
+/* ---- against tests/vectors/lending.tsv ---- */
+
+enum { LENDING_DOMAINS = 35, SHOWN = 200, DRAWS = 5000 };
+
+struct lending_row {
+	size_t n;
+	double raw[LENDING_DOMAINS];
+	uint64_t catch_up[LENDING_DOMAINS], period[LENDING_DOMAINS], dry[LENDING_DOMAINS];
+	uint64_t shown[SHOWN], count[LENDING_DOMAINS], owed[LENDING_DOMAINS];
+};
+
+static void
+read_lending_row(struct lending_row *r, char *line)
+{
+	const struct {
+		uint64_t *to;
+		size_t n;
+	} columns[] = {{r->catch_up, 0}, {r->period, 0}, {r->dry, 0}, {r->shown, SHOWN},
+	    {r->count, 0}, {r->owed, 0}};
+	char *rest = line;
+
+	r->n = vector_rows_doubles(strsep(&rest, "\t"), r->raw, LENDING_DOMAINS);
+	EACH_ROW(i, columns) {
+		size_t n = columns[i].n == 0 ? r->n : columns[i].n;
+
+		assert_int_equal(vector_rows_numbers(strsep(&rest, "\t"), columns[i].to, n), n);
+	}
+}
+
+static void
+open_lending_row(struct shares *s, const struct lending_row *r)
+{
+	struct failure f;
+
+	shares_init(s, SCHEDULE_DEFICIT, 1, 0);
+	s->version.temperature = 1;
+	for (size_t i = 0; i < r->n; i++) {
+		assert_int_equal(shares_add(s, &f), FAIL_NONE);
+		s->share[i].raw = r->raw[i];
+		if (r->catch_up[i] > 0)
+			shares_set_rules(s, i, MIX_DRY_LEND, (double)r->catch_up[i] / 1000);
+	}
+	assert_true(shares_weigh(s));
+}
+
+static void
+check_lending_row(const struct lending_row *r)
+{
+	uint64_t count[LENDING_DOMAINS] = {0};
+	struct shares s;
+
+	open_lending_row(&s, r);
+	for (uint64_t k = 0; k < DRAWS; k++) {
+		bool dry[LENDING_DOMAINS] = {false};
+		struct shares_choice c;
+
+		for (size_t i = 0; i < r->n; i++)
+			dry[i] = r->period[i] > 0 && k % r->period[i] >= r->period[i] - r->dry[i];
+		c = shares_choose(&s, dry);
+		shares_charge(&s, &c, dry, 1);
+		shares_ripen(&s, dry);
+		count[c.drawn]++;
+		if (k < SHOWN)
+			assert_int_equal(c.drawn, r->shown[k]);
+	}
+	for (size_t i = 0; i < r->n; i++) {
+		assert_int_equal(count[i], r->count[i]);
+		assert_int_equal(s.share[i].owed, r->owed[i]);
+	}
+	shares_close(&s);
+}
+
+static void
+test_lending_draws_what_an_independent_implementation_draws(void **state)
+{
+	static char line[VECTOR_ROW_MAX];
+	static struct lending_row r;
+	FILE *in = vector_rows_open("lending.tsv");
+	int rows = 0;
+
+	(void)state;
+	for (; vector_rows_next(in, line); rows++) {
+		read_lending_row(&r, line);
+		check_lending_row(&r);
+	}
+	fclose(in);
+	assert_int_equal(rows, 7);
+}
+
 static void
 test_where_all_are_dry_the_picked_one_is_chosen_and_waited_for(void **state)
 {
@@ -233,6 +323,7 @@ main(void)
 	    cmocka_unit_test(test_a_round_gives_each_domain_exactly_its_draws),
 	    cmocka_unit_test(test_a_change_inside_a_round_deals_out_what_remains_of_it),
 	    cmocka_unit_test(test_a_dry_domain_lends_its_draws_and_is_paid_back),
+	    cmocka_unit_test(test_lending_draws_what_an_independent_implementation_draws),
 	    cmocka_unit_test(test_where_all_are_dry_the_picked_one_is_chosen_and_waited_for),
 	    cmocka_unit_test(test_a_copy_is_restored_to_the_bit),
 	};

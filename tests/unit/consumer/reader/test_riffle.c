@@ -1,10 +1,7 @@
-/*
- * Structs of programs that were compiled with an older or a newer riffle.h, and when a wait is
- * explained; no broker is there.
- */
+/* Structs of programs that were compiled with an older or a newer riffle.h; no broker is there. */
 #include "tests/unit/test.h"
 
-#include "consumer/reader/riffle_internal.h"
+#include "consumer/reader/riffle.h"
 
 static const struct riffle_options options = {
     .size = sizeof(options),
@@ -120,33 +117,6 @@ test_a_checkpoint_is_not_checked_without_a_broker(void **unused)
 	assert_int_equal(riffle_check_checkpoint(&begins, &e), RIFFLE_ERROR_BROKER);
 }
 
-/* The wait begins at 7 ms; each row calls at_ms later. */
-static void
-test_a_wait_is_explained_after_ten_seconds_and_then_each_minute(void **unused)
-{
-	static const struct {
-		int64_t at_ms;
-		bool due;
-	} calls[] = {
-	    {0, false},
-	    {9999, false},
-	    {10000, true},
-	    {10001, false},
-	    {69999, false},
-	    {70000, true},
-	    {70001, false},
-	    {200000, true}, /* nobody called for two minutes */
-	    {259999, false},
-	    {260000, true},
-	};
-	struct riffle_wait w = {0};
-
-	(void)unused;
-	EACH_ROW(i, calls)
-		assert_int_equal(riffle_wait_due(&w, 7 + calls[i].at_ms), calls[i].due);
-	assert_int_equal(w.begun_ms, 7);
-}
-
 int
 main(void)
 {
@@ -155,7 +125,6 @@ main(void)
 	    cmocka_unit_test(test_a_newer_program_may_not_set_what_is_not_known),
 	    cmocka_unit_test(test_a_size_that_is_not_set_is_refused),
 	    cmocka_unit_test(test_a_checkpoint_is_not_checked_without_a_broker),
-	    cmocka_unit_test(test_a_wait_is_explained_after_ten_seconds_and_then_each_minute),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

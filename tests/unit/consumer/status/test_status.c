@@ -353,6 +353,17 @@ test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
 	check_problem(st, "domain web has no sequences yet: run `riffle produce web -c run.yml`");
 	st = mixing();
 	st->domain[1].partitions_sealed = 0;
+	st->domain[1].sequences = 3;
+	st->ledger.domain[1].partition = calloc(2, sizeof(struct ledger_partition));
+	st->ledger.domain[1].partitions_n = 2;
+	st->ledger.domain[1].partition[0].sequences = 600;
+	st->ledger.domain[1].partition[1].sequences = 9;
+	check_problem(st,
+	    "domain web: its topic holds 3 sequences, and the mix counts with 609: its log is "
+	    "gone. Run `riffle produce web -c run.yml` with the same files and keys as before: "
+	    "the mix continues only with equal sequences");
+	st = mixing();
+	st->domain[1].partitions_sealed = 0;
 	st->domain[1].live = true; /* it need not be */
 	check_problem(st, NULL);
 	st = mixing();
@@ -434,6 +445,13 @@ test_domains_of_one_side_only_are_told(void **state)
 	check_problem(st, "domain books is in the mix and not in the configuration");
 }
 
+#define NEW                                                                                        \
+	"; start its trainers; in a trial `riffle read -c run.yml --run trainers --commit-every "  \
+	"1` takes their place"
+#define GONE                                                                                       \
+	"; start its trainers again; if nobody trains it any more, take it out of mix.runs and "   \
+	"restart the mixer with `riffle mix -c run.yml --accept-config`"
+
 static void
 test_a_run_without_commits_is_told_where_the_mixer_waits(void **state)
 {
@@ -443,12 +461,12 @@ test_a_run_without_commits_is_told_where_the_mixer_waits(void **state)
 	st->run[0].committed = false;
 	st->run[0].step = 0;
 	st->ledger.step_next = 63;
-	check_problem(st, "run trainers has committed nothing: the mixer will wait at step 64");
+	check_problem(st, "run trainers has committed nothing: the mixer will wait at step 64" NEW);
 	st = mixing();
 	st->run[0].committed = false;
 	st->run[0].step = 0;
 	st->ledger.step_next = 64;
-	check_problem(st, "run trainers has committed nothing: the mixer waits at step 64");
+	check_problem(st, "run trainers has committed nothing: the mixer waits at step 64" NEW);
 	st = mixing();
 	st->run[0].configured = st->run[0].committed = false;
 	check_problem(st, NULL);
@@ -468,7 +486,7 @@ test_a_mixer_that_waits_long_for_a_run_is_told(void **state)
 	st->ledger_time_ms = NOW_MS - STATUS_WAIT_MS - 1;
 	st->run[0].lane = 1;
 	check_problem(
-	    st, "the mixer waits at step 68 for run trainers, which is at step 4 (lane 1)");
+	    st, "the mixer waits at step 68 for run trainers, which is at step 4 (lane 1)" GONE);
 }
 
 /* What a problem advises is not refused by the command that it names. */
@@ -492,7 +510,7 @@ test_what_is_advised_is_possible(void **state)
 	st->mixers_known = true;
 	check_problem(st,
 	    "no mixer runs, and one would wait at step 68 for run trainers, which is at step 4 "
-	    "(lane 0)");
+	    "(lane 0)" GONE);
 	/* no mixer begins a mix whose steps are there */
 	st = ready();
 	st->batches_written = true;

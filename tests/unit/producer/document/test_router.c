@@ -81,9 +81,15 @@ check_routes(const struct given *g, enum config_utf8 utf8, enum chunk_form form,
 #define CHECK_ROUTES(g, utf8, form, rows)                                                          \
 	check_routes(g, utf8, form, rows, sizeof(rows) / sizeof(rows[0]))
 
-#define HINT                                                                                       \
-	"; JSON lines has one object a line, which jq -c '.[]' makes of an array and jq -c . of "  \
-	"objects laid out over many lines"
+#define ONE_A_LINE "riffle reads one JSON object per line. Convert the file: "
+#define ARRAY      "; this looks like a JSON array: " ONE_A_LINE "jq -c '.[]' FILE > FILE.jsonl"
+#define OBJECT                                                                                     \
+	"; this looks like a JSON object over several lines: " ONE_A_LINE                          \
+	"jq -c . FILE > FILE.jsonl"
+#define NUMBER                                                                                     \
+	"; JSON has no NaN and no Infinity. Write null instead: python3 -c 'import json, sys; "    \
+	"[print(json.dumps(json.loads(x, parse_constant=lambda _: None))) for x in sys.stdin]' "   \
+	"< FILE > FILE.jsonl"
 
 static void
 test_a_domain_without_where_takes_every_record(void **unused)
@@ -97,11 +103,17 @@ test_a_domain_without_where_takes_every_record(void **unused)
 	    {"{\"text\":null}", "!field `text` is not a string"},
 	    {"{\"text\":\"x\"", "!invalid JSON at byte 11: the text ends too early"},
 	    {"plain", "!invalid JSON at byte 0: a value is missing"},
-	    {"[", "!invalid JSON at byte 1: the text ends too early" HINT},
-	    {"[{\"text\":\"x\"}]", "!invalid JSON at byte 0: an object is wanted" HINT},
-	    {"  {", "!invalid JSON at byte 3: the text ends too early" HINT},
-	    {"  \"text\": \"x\",", "!invalid JSON at byte 8: something follows the value" HINT},
-	    {"},", "!invalid JSON at byte 0: a value is missing" HINT},
+	    {"[", "!invalid JSON at byte 1: the text ends too early" ARRAY},
+	    {"[{\"text\":\"x\"}]", "!invalid JSON at byte 0: an object is wanted" ARRAY},
+	    {"  {", "!invalid JSON at byte 3: the text ends too early" OBJECT},
+	    {"  \"text\": \"x\",", "!invalid JSON at byte 8: something follows the value" OBJECT},
+	    {"},", "!invalid JSON at byte 0: a value is missing" OBJECT},
+	    {"]", "!invalid JSON at byte 0: a value is missing" ARRAY},
+	    {"{\"text\":\"x\"},\r", "!invalid JSON at byte 12: something follows the value" ARRAY},
+	    {"{\"text\":\"x\",\"a\":NaN}", "!invalid JSON at byte 16: a value is missing" NUMBER},
+	    {"{\"text\":\"x\",\"a\":-Infinity}",
+		"!invalid JSON at byte 17: a digit is missing" NUMBER},
+	    {"{\"text\":\"NaN \\\" NaN\"", "!invalid JSON at byte 20: the text ends too early"},
 	    {"\xef\xbf\xbf", "!invalid JSON at byte 0: a value is missing"},
 	};
 	struct given g = {.n = 0};

@@ -231,6 +231,28 @@ test_listed_files_keep_the_order_of_the_list(void **unused)
 }
 
 static void
+test_a_path_is_written_as_the_pattern_that_stands_for_it_alone(void **unused)
+{
+	static const struct {
+		const char *path, *pattern;
+	} rows[] = {
+	    {"data/a.jsonl", "data/a.jsonl"},
+	    {"[D]/x*?.{1,2}", "\\[D\\]/x\\*\\?.\\{1\\,2\\}"},
+	    {"a\\b", "a\\\\b"},
+	    {"$a/$b/c$d", "[$]a/[$]b/c$d"},
+	    {"~a/~b", "[~]a/~b"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, path) {
+		char *pattern = file_list_pattern(rows[i].path);
+
+		assert_string_equal(pattern, rows[i].pattern);
+		free(pattern);
+	}
+}
+
+static void
 test_what_names_no_file_is_refused_by_name(void **unused)
 {
 	static const char *const rows[][2] = {
@@ -256,6 +278,13 @@ test_what_names_no_file_is_refused_by_name(void **unused)
 		assert_int_equal(list(rows[i][0], 0, 1, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, rows[i][1]));
 	}
+	folder_text("[q]", "x");
+	folder_text("y{1,2}", "x");
+	assert_int_equal(list("[q]", 0, 1, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "; to name the file [q] itself, write '\\[q\\]'"));
+	assert_int_equal(list("y{1,2}", 0, 1, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "; to name the file y{1,2} itself, write 'y\\{1\\,2\\}'"));
+	assert_int_equal(list("\\[q\\] y\\{1\\,2\\}", 0, 1, &f), FAIL_NONE);
 	folder_text("bad\xff.name", "x");
 	assert_int_equal(list("bad*", 0, 1, &f), FAIL_CONFIG);
 	assert_non_null(strstr(f.text, "is not UTF-8"));
@@ -332,6 +361,7 @@ main(void)
 		test_patterns_become_sorted_distinct_names, folder_open, folder_close),
 	    cmocka_unit_test_setup_teardown(
 		test_listed_files_keep_the_order_of_the_list, folder_open, folder_close),
+	    cmocka_unit_test(test_a_path_is_written_as_the_pattern_that_stands_for_it_alone),
 	    cmocka_unit_test_setup_teardown(
 		test_what_names_no_file_is_refused_by_name, folder_open, folder_close),
 	    cmocka_unit_test_setup_teardown(

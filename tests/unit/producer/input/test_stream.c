@@ -497,6 +497,51 @@ test_a_file_that_changes_while_it_is_read_is_an_io_failure(void **unused)
 	free(t.at);
 }
 
+static void
+test_a_size_that_is_not_true_is_an_io_failure(void **unused)
+{
+	static const struct {
+		uint64_t opened, now, read_bytes;
+		const char *says; /* NULL: it is no failure */
+	} rows[] = {
+	    {0, 0, 0, NULL},
+	    {300, 300, 300, NULL},
+	    {300, 301, 300, NULL},
+	    {300, 301, 301, NULL},
+	    {300, 299, 300, "file a: shrank from 300 to 299 bytes while it was read; "},
+	    {300, 0, 300, "file a: shrank from 300 to 0 bytes while it was read; "},
+	    {300, 310, 311, "file a: shrank from 311 to 310 bytes while it was read; "},
+	    {0, 0, 1, "file a: has a size of 0 bytes, but reading it gave 1, "},
+	    {4096, 4096, 5, "file a: has a size of 4096 bytes, but reading it gave 5, "},
+	    {300, 301, 299, "file a: has a size of 301 bytes, but reading it gave 299, "},
+	};
+	struct failure f;
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		enum fail_code code =
+		    stream_check_sizes("a", rows[i].opened, rows[i].now, rows[i].read_bytes, &f);
+
+		assert_int_equal(code, rows[i].says == NULL ? FAIL_NONE : FAIL_IO);
+		if (rows[i].says != NULL)
+			assert_memory_equal(f.text, rows[i].says, strlen(rows[i].says));
+	}
+}
+
+static void
+test_a_file_of_proc_says_that_its_size_is_not_true(void **unused)
+{
+	struct stream *s;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(stream_open_file(&s, "/proc/self/status", "status", &f), FAIL_NONE);
+	assert_int_equal(read_rest(s, 4096, &f), FAIL_IO);
+	stream_close(s);
+	assert_non_null(strstr(f.text, "file status: has a size of 0 bytes, but reading it gave "));
+	assert_non_null(strstr(f.text, "; copy it to a regular file, and name the copy"));
+}
+
 static struct stream_program
 program(const char *command)
 {
@@ -802,6 +847,8 @@ main(void)
 	    TEST(test_a_plain_file_is_read_from_any_byte_and_others_from_their_start),
 	    TEST(test_what_cannot_be_opened_is_an_io_failure),
 	    TEST(test_a_file_that_changes_while_it_is_read_is_an_io_failure),
+	    TEST(test_a_size_that_is_not_true_is_an_io_failure),
+	    TEST(test_a_file_of_proc_says_that_its_size_is_not_true),
 	    TEST(test_a_program_gives_what_it_prints_then_how_it_ended),
 	    TEST(test_a_failure_anywhere_in_a_pipe_is_a_failure_of_the_command),
 	    TEST(test_a_riffle_source_that_is_not_installed_is_named_with_the_pip_command),

@@ -65,6 +65,21 @@ test_a_window_gives_all_that_it_holds_and_nothing_behind_the_file(void **unused)
 }
 
 static void
+test_an_empty_file_is_empty_and_one_of_proc_is_a_failure(void **unused)
+{
+	struct token_window w = {0};
+	struct failure f;
+
+	(void)unused;
+	folder_write("empty", number, 0);
+	assert_int_equal(token_window_open(&w, folder_path("empty"), "empty", ROOM, &f), FAIL_NONE);
+	token_window_close(&w);
+	assert_int_equal(token_window_open(&w, "/proc/self/status", "status", ROOM, &f), FAIL_IO);
+	assert_non_null(
+	    strstr(f.text, "file status: has a size of 0 bytes, but reading it gave 1, "));
+}
+
+static void
 test_a_file_that_shrinks_while_it_is_read_is_a_failure(void **unused)
 {
 	struct token_window w;
@@ -99,6 +114,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_every_number_is_read_forward_backward_and_at_random),
 	    cmocka_unit_test(test_a_window_gives_all_that_it_holds_and_nothing_behind_the_file),
+	    cmocka_unit_test(test_an_empty_file_is_empty_and_one_of_proc_is_a_failure),
 	    cmocka_unit_test(test_a_file_that_shrinks_while_it_is_read_is_a_failure),
 	    cmocka_unit_test(test_what_is_no_regular_file_is_refused),
 	};

@@ -158,12 +158,33 @@ test_a_window_packed_again_must_give_the_last_sequence_again(void **state)
 	}
 }
 
+static void
+test_a_partition_without_a_last_record_is_new_or_deleted_or_asked_about_again(void **state)
+{
+	static const struct {
+		int64_t low, high;
+		enum resume_absent absent;
+	} row[] = {
+	    {0, 0, RESUME_ABSENT_NEW},
+	    {0, 1, RESUME_ABSENT_UNSEEN},
+	    {1, 1, RESUME_ABSENT_DELETED},
+	    {7, 7, RESUME_ABSENT_DELETED},
+	    {7, 8, RESUME_ABSENT_UNSEEN},
+	};
+
+	(void)state;
+	EACH_ROW(i, row)
+		assert_int_equal(resume_judge_absent(row[i].low, row[i].high), row[i].absent);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_lane_goes_on_at_the_earliest_place_that_a_partition_needs),
 	    cmocka_unit_test(test_a_window_packed_again_must_give_the_last_sequence_again),
+	    cmocka_unit_test(
+		test_a_partition_without_a_last_record_is_new_or_deleted_or_asked_about_again),
 	    cmocka_unit_test(
 		test_a_document_fits_if_it_has_the_tokens_of_the_last_record_in_their_place),
 	};

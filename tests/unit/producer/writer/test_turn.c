@@ -17,16 +17,25 @@
 enum { ROOM = 3 };
 
 /* Of client.ids of one word each; ids are a letter for each member, in this order. */
-static enum turn_rule
-judged(const char *ids, const char *const client[], bool joined)
+static size_t
+members(struct kafka_member member[static ROOM], const char *ids, const char *const client[])
 {
-	struct kafka_member member[ROOM] = {0};
-	size_t n = strlen(ids), mine, other;
+	size_t n = strlen(ids);
 
+	memset(member, 0, ROOM * sizeof(*member));
 	for (size_t i = 0; i < n; i++) {
 		snprintf(member[i].id, sizeof(member[i].id), "%c", ids[i]);
 		snprintf(member[i].client, sizeof(member[i].client), "%s", client[i]);
 	}
+	return n;
+}
+
+static enum turn_rule
+judged(const char *ids, const char *const client[], bool joined)
+{
+	struct kafka_member member[ROOM];
+	size_t n = members(member, ids, client), mine, other;
+
 	return turn_judge(member, n, OWN, joined, &mine, &other);
 }
 
@@ -53,6 +62,58 @@ test_who_joins_who_waits_and_who_leaves(void **unused)
 	(void)unused;
 	EACH_NAMED_ROW(i, row, ids)
 		assert_int_equal(judged(row[i].ids, row[i].client, row[i].joined), row[i].expected);
+}
+
+static void
+test_the_turn_stands_while_the_member_that_was_alone_is_there(void **unused)
+{
+	enum { N = 9 };
+	static const struct {
+		const char *ids, *client[ROOM], *held;
+		enum turn_standing expected;
+		size_t mine; /* N: it is no member */
+	} row[] = {
+	    {"a", {OWN}, "a", TURN_HELD, 0},
+	    {"ab", {OWN, OTHER}, "a", TURN_HELD, 0}, /* another one waits */
+	    {"ab", {OTHER, OWN}, "b", TURN_HELD, 1},
+	    {"abc", {OTHER, THIRD, OWN}, "c", TURN_HELD, 2},
+	    {"", {NULL}, "a", TURN_FREE, N},
+	    {"b", {OWN}, "a", TURN_FREE, 0}, /* it has joined again */
+	    {"bc", {OWN, OTHER}, "a", TURN_LOST, 0},
+	    {"c", {OTHER}, "a", TURN_LOST, N},
+	    {"c", {PERSON}, "a", TURN_LOST, N},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, row, ids) {
+		struct kafka_member member[ROOM];
+		size_t n = members(member, row[i].ids, row[i].client), mine, other;
+
+		assert_int_equal(
+		    turn_stands(member, n, OWN, row[i].held, &mine, &other), row[i].expected);
+		assert_int_equal(mine, row[i].mine == N ? n : row[i].mine);
+	}
+}
+
+static void
+test_a_process_that_was_silent_for_long_looks_whether_it_was_taken_out(void **unused)
+{
+	static const struct {
+		int64_t silent_ms;
+		enum turn_due due;
+	} row[] = {
+	    {0, TURN_DUE_NOTHING},
+	    {TURN_LOOK_MS - 1, TURN_DUE_NOTHING},
+	    {TURN_LOOK_MS, TURN_DUE_POLL},
+	    {TURN_SILENT_MS - 1, TURN_DUE_POLL},
+	    {TURN_SILENT_MS, TURN_DUE_CHECK},
+	    {24 * 3600 * 1000, TURN_DUE_CHECK},
+	};
+
+	(void)unused;
+	assert_true(TURN_SILENT_MS < TURN_SESSION_MS);
+	EACH_ROW(i, row)
+		assert_int_equal(turn_is_due(1000, 1000 + row[i].silent_ms), row[i].due);
 }
 
 /* A process that has ended, and whether its parent knows yet. */
@@ -144,6 +205,9 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_who_joins_who_waits_and_who_leaves),
+	    cmocka_unit_test(test_the_turn_stands_while_the_member_that_was_alone_is_there),
+	    cmocka_unit_test(
+		test_a_process_that_was_silent_for_long_looks_whether_it_was_taken_out),
 	    cmocka_unit_test(test_only_a_process_of_this_machine_that_has_ended_is_dead),
 	    cmocka_unit_test(test_one_that_is_dead_keeps_nobody_waiting),
 	    cmocka_unit_test(test_a_holder_is_the_same_behind_its_text),

@@ -131,6 +131,28 @@ test_a_stop_ends_the_wait_for_room(void **unused)
 	writer_close(w);
 }
 
+static void
+test_a_record_that_lands_elsewhere_shows_a_loss_or_another_producer(void **unused)
+{
+	static const struct {
+		int64_t expected, offset;
+		enum writer_landed landed;
+	} row[] = {
+	    {0, 0, WRITER_LANDED},
+	    {40, 40, WRITER_LANDED},
+	    {40, 39, WRITER_LANDED_BEFORE},
+	    {40, 0, WRITER_LANDED_BEFORE},
+	    {40, 41, WRITER_LANDED_AFTER},
+	    {0, 1, WRITER_LANDED_AFTER},
+	    {40, -1, WRITER_LANDED}, /* the broker does not say */
+	    {0, -1, WRITER_LANDED},
+	};
+
+	(void)unused;
+	EACH_ROW(i, row)
+		assert_int_equal(writer_judge(row[i].expected, row[i].offset), row[i].landed);
+}
+
 int
 main(void)
 {
@@ -138,6 +160,7 @@ main(void)
 	    cmocka_unit_test(test_waiting_for_a_broker_costs_no_processor),
 	    cmocka_unit_test(test_a_record_larger_than_what_may_wait_is_published),
 	    cmocka_unit_test(test_a_stop_ends_the_wait_for_room),
+	    cmocka_unit_test(test_a_record_that_lands_elsewhere_shows_a_loss_or_another_producer),
 	};
 
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);

@@ -1,0 +1,20 @@
+/*
+ * mix_names.h -- which mixes a broker has, for a sentence about one that it does not have.
+ *
+ * Without common/config/config.h, so that rooms may see it that know no configuration.
+ */
+#ifndef COMMON_KAFKA_MIX_NAMES_H
+#define COMMON_KAFKA_MIX_NAMES_H
+
+#include <librdkafka/rdkafka.h>
+
+#include "common/base/failure.h"
+
+/*
+ * FAIL_CONFIG: topic `topic` of the mix does not exist. The name may be mistyped, so the sentence
+ * names the nearest mix and those that the broker has, if it answers within five seconds.
+ */
+enum fail_code mix_names_fail(
+    rd_kafka_t *rk, const char *topic, const char *mix, struct failure *f);
+
+#endif

@@ -1,0 +1,66 @@
+/*
+ * topics_judge.h -- what a broker's answers say about a planned topic: whether it is as the plan
+ * wants it, whether it can be used, and which right is missing. Nothing is asked here: answers come
+ * in as librdkafka's plain structs and as texts, and go out as a struct topics_report.
+ */
+#ifndef COMMON_KAFKA_TOPICS_JUDGE_H
+#define COMMON_KAFKA_TOPICS_JUDGE_H
+
+#include <librdkafka/rdkafka.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/config/config.h"
+#include "common/config/topic_plan.h"
+
+struct topics_report {
+	bool exists;
+	int partitions;
+	int replicas; /* of the partition that has fewest; 0: not known */
+	/*
+	 * Settings in force by which a broker may lose what it has acknowledged; no problem of the
+	 * plan's, for the broker's owner decides. -1, false: the broker does not say.
+	 */
+	int64_t min_insync;     /* min.insync.replicas */
+	int64_t flush_messages; /* flush.messages */
+	bool unclean;           /* unclean.leader.election.enable */
+	bool hidden;            /* its settings are not compared: the user lacks DESCRIBE_CONFIGS */
+	char problem[512];      /* "" where all is as planned; else what differs and what to do */
+};
+
+/* What the caller will do with the topics, as bits 1 << kind; READ is of training sets alone. */
+struct topics_use {
+	unsigned read, written;
+	bool deleted; /* all of them */
+};
+
+/* The topic does not exist. Replaces what was reported before. */
+void topics_judge_missing(struct topics_report *r);
+
+/*
+ * Compares the partitions, the replicas of each partition, and the leaders. Each problem adds
+ * a sentence.
+ */
+void topics_judge_metadata(struct topics_report *r, const struct config *c,
+    const struct planned_topic *t, const struct rd_kafka_metadata_topic *m);
+
+/*
+ * Compares one setting in force with the plan, and notes it if records may be lost
+ * by it. A setting that no row names is ignored.
+ */
+void topics_judge_setting(struct topics_report *r,
+    const struct topic_setting wanted[static TOPIC_SETTINGS], const char *name, const char *value);
+
+/* Whether a producer can start: the broker knows the topic and a leader of each partition. */
+bool topics_judge_ready(const struct rd_kafka_metadata_topic *m);
+
+/* The right that a user needs for what is to be done with a topic: the strongest of them. */
+const char *topics_judge_right(const struct planned_topic *t, struct topics_use use);
+
+/*
+ * Whether a command checks the topic. A command that does not write domains reads no held-out set,
+ * and its user may have no right to see one.
+ */
+bool topics_judge_used(const struct planned_topic *t, struct topics_use use);
+
+#endif

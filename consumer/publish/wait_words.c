@@ -1,0 +1,60 @@
+#include "consumer/publish/wait_words.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "common/base/text.h"
+
+static void
+add_remedy(struct text *t, const char *run, bool committed, const char *path)
+{
+	if (committed)
+		text_add(t,
+		    "start its trainers again; if nobody trains it any more, take it out of "
+		    "mix.runs and restart the mixer with `riffle mix -c %s --accept-config`",
+		    path);
+	else
+		text_add(t,
+		    "start its trainers; in a trial `riffle read -c %s --run %s --commit-every 1` "
+		    "takes their place",
+		    path, run);
+}
+
+char *
+wait_words_remedy(const char *run, bool committed, const char *path)
+{
+	struct text t = {0};
+
+	add_remedy(&t, run, committed, path);
+	return text_take(&t);
+}
+
+static bool
+holds_up(const struct wait_words_run *r, uint64_t step, uint64_t max_lead_steps)
+{
+	return step >= r->step && step - r->step >= max_lead_steps;
+}
+
+char *
+wait_words_lead(const struct wait_words_run *run, size_t n, uint64_t step, uint64_t max_lead_steps,
+    const char *path)
+{
+	struct text t = {0};
+	size_t named = 0;
+
+	assert(max_lead_steps > 0);
+	for (size_t i = 0; i < n; i++)
+		if (holds_up(&run[i], step, max_lead_steps))
+			text_add(&t, "%srun=%s at step=%" PRIu64, named++ == 0 ? "" : ", ",
+			    run[i].name, run[i].step);
+	text_add(&t, ": step=%" PRIu64 " is max_lead_steps=%" PRIu64 " ahead of %s", step,
+	    max_lead_steps, named > 1 ? "them" : "it");
+	for (size_t i = 0; i < n; i++) {
+		if (!holds_up(&run[i], step, max_lead_steps))
+			continue;
+		text_add(&t, ". Run %s has committed %s: ", run[i].name,
+		    run[i].committed ? "no step since" : "nothing");
+		add_remedy(&t, run[i].name, run[i].committed, path);
+	}
+	return text_take(&t);
+}

@@ -1,0 +1,30 @@
+/*
+ * wait_words.h -- what a mixer and `riffle status` say about runs that hold the mixer up, and what
+ * to type.
+ *
+ * Pure. Thread: any.
+ */
+#ifndef CONSUMER_PUBLISH_WAIT_WORDS_H
+#define CONSUMER_PUBLISH_WAIT_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct wait_words_run {
+	const char *name;
+	uint64_t step;  /* all steps below it are committed */
+	bool committed; /* the broker has a commit of it */
+};
+
+/*
+ * The runs that are max_lead_steps or more behind `step`, the mixer's next one, and the remedy for
+ * each. `path`: the configuration. Gives the text (free); NULL: no memory.
+ */
+char *wait_words_lead(const struct wait_words_run *run, size_t n, uint64_t step,
+    uint64_t max_lead_steps, const char *path);
+
+/* The remedy for one run: "start its trainers ...". Gives the text (free); NULL: no memory. */
+char *wait_words_remedy(const char *run, bool committed, const char *path);
+
+#endif

@@ -1,0 +1,540 @@
+"""What is given, trained, committed and kept in a training process: the decisions of the Python package, without a broker."""
+
+import http.client
+import importlib
+import math
+import os
+import re
+import types
+import warnings
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def part(package):
+    """part(NAME): that module of the package."""
+    return lambda name: importlib.import_module(f"{package.riffle.__name__}.{name}")
+
+
+@pytest.fixture
+def places_of(part):
+    """places_of(words): the Places of an array of that many words, begun at step 0."""
+
+    def make(words=9 + 5 * 4, step=0):
+        places = part("progress").Places(np.zeros(words, np.int64))
+        places.begin(step)
+        return places
+
+    return make
+
+
+@pytest.fixture
+def place(part):
+    """place(step): a place with two lanes, of a mix with a lead of 8."""
+    return lambda step, lead=8: part("progress").Place(step, lead, np.array([10 * step, 10 * step + 1]))
+
+
+# ---- places
+
+
+def test_the_last_places_are_known_and_earlier_ones_are_not(places_of, place):
+    places = places_of()  # room for four places of two lanes
+    places.reads(place(0))
+    for step in range(1, 10):
+        places.put(place(step), batch=4)
+    for step in (6, 7, 8, 9):
+        assert places.place(step).step == step and places.place(step).offsets.tolist() == [10 * step, 10 * step + 1]
+    assert [places.place(step) for step in (0, 5, 10)] == [None] * 3
+    assert places.given == 9 and places.lead == 8 and places.reader == os.getpid()
+
+
+def test_half_of_a_place_is_none(places_of, place):
+    places = places_of()
+    places.reads(place(0))
+    places.put(place(3), batch=4)
+    whole = places.words.copy()
+    for word in range(4):
+        places.words[:] = whole
+        places.words[9 + 3 * 5 + word] += 1
+        assert places.place(3) is None
+    places.words[:] = whole
+    assert places.place(3) is not None
+
+
+@pytest.mark.parametrize("batches, samples, steps", [
+    ([4, 4, 4], 8, 2), ([4, 4, 4], 0, 0), ([4, 4, 4], 6, None), ([4, 4, 4], 400, 100),
+    ([4, 8, 8], 12, 2), ([4, 8, 8], 20, 3), ([4, 8, 8], 0, 0), ([4, 8, 8], 8, None), ([4, 8, 8], 24, None), ([], 4, None),
+])
+def test_a_number_of_samples_is_a_number_of_steps(places_of, place, batches, samples, steps):
+    places = places_of()
+    places.reads(place(0))
+    for step, batch in enumerate(batches, 1):
+        places.put(place(step), batch=batch)
+    assert places.mixed == (len(set(batches)) > 1)
+    assert places.steps_of(samples) == steps
+
+
+def test_a_step_is_trained_once_in_order_and_only_if_it_was_given(places_of, place, package):
+    places, error = places_of(step=2), package.riffle.UsageError
+    with pytest.raises(error, match="no step was given yet"):
+        places.next_trained(None)
+    places.reads(place(2))
+    for step in (3, 4, 5):
+        places.put(place(step), batch=4)
+    assert not places.is_trained and places.known == 2
+    for bad, says in ((1, "step 1 is trained already, step 2 is next"), (5, "step 5 was not given whole yet; all below 5 were")):
+        with pytest.raises(error, match=says):
+            places.next_trained(bad)
+    found = places.next_trained(None)
+    assert found.step == 3
+    places.note_trained(found)
+    assert places.is_trained and places.known == 3
+    with pytest.raises(error, match="step 2 is trained already, step 3 is next"):
+        places.next_trained(2)
+    places.note_trained(places.next_trained(4))
+    assert places.known == 5
+
+
+def test_a_step_that_is_too_far_behind_what_is_read_is_named(places_of, place, package):
+    places = places_of()
+    places.reads(place(0))
+    for step in range(1, 10):
+        places.put(place(step), batch=4)
+    with pytest.raises(package.riffle.UsageError, match="step 9 was read meanwhile, .* where step 4 ends: call trained"):
+        places.next_trained(4)
+    assert places.next_trained(5).step == 6
+
+
+def test_processes_that_read_some_steps_each_begin_at_the_lowest(places_of, place):
+    places = places_of()
+    places.reads_from(7, place(7))
+    assert (places.start, places.given) == (7, 7)
+    places.reads_from(5, place(5))
+    assert (places.start, places.given) == (5, 7)
+    places.reads_from(9, place(9))
+    assert (places.start, places.given) == (5, 9)
+    places.note_trained(place(6))
+    places.start_by(2)
+    assert places.start == 5
+
+
+def test_a_place_for_c_is_one_that_a_reader_gave(part, package, place):
+    raw, offsets = part("progress")._raw_of(place(3))
+    assert (raw.step, raw.lead, raw.lanes) == (3, 8, 2) and offsets.tolist() == [30, 31]
+    for bad in (None, 3, part("progress").Place(3, 8, np.zeros((1, 2), np.int64)), part("progress").Place(3, 8, "x")):
+        with pytest.raises(package.riffle.UsageError, match="must be what Reader.place gave"):
+            part("progress")._raw_of(bad)
+    with pytest.raises(package.riffle.UsageError, match="^step is -1"):
+        part("progress")._raw_of(part("progress").Place(-1, 8, np.zeros(2, np.int64)))
+
+
+@pytest.mark.parametrize("sums, says", [(3, "must be \\(loss_sum"), ((1, 2), "must be \\(loss_sum"), ((1, "x", 3), "two numbers"),
+                                        ((1, 2, math.nan), "two numbers"), ((1, 2, 2**63), "at most")])
+def test_losses_are_three_numbers_for_each_domain(part, package, sums, says):
+    assert [(one.domain, one.loss_sum, one.excess_sum, one.tokens) for one in part("progress").losses_of({"a": (1, 2.5, 3)})] == [
+        (b"a", 1.0, 2.5, 3)]
+    assert len(part("progress").losses_of(None)) == 0
+    with pytest.raises(package.riffle.UsageError, match=says):
+        part("progress").losses_of({"a": sums})
+
+
+# ---- a rank that waits
+
+
+@pytest.fixture
+def rank(part):
+    """A rank that has its places at step 0, and no broker."""
+    return part("rank").Rank("m", "127.0.0.1:1", None, None, run="r", commit_every=0, timeout=None, ahead_bytes=0, threads=0,
+                             properties=None, open_timeout=1.0, uneven=False)
+
+
+@pytest.mark.parametrize("lead, position, trained, says", [
+    (0, 100, None, ""), (8, 7, None, ""), (8, 8, None, "step 8 cannot come before step 0 is trained: .* trained\\(\\) was never called"),
+    (8, 10, 3, ""), (8, 11, 3, "step 11 cannot come before step 3 is trained: .* 8 steps were fetched ahead"),
+])
+def test_the_lead_holds_a_step_up_from_its_first_step_on(rank, place, lead, position, trained, says):
+    rank._places.begin(0)
+    rank._places.reads(place(0, lead))
+    if trained is not None:
+        rank._places.note_trained(place(trained))
+    said = rank._held_up(types.SimpleNamespace(position=position))
+    assert said == "" if says == "" else re.match(says, said), said
+
+
+def test_a_rank_that_does_not_commit_notes_what_was_trained(rank, place):
+    opened = []
+    rank._training._opens = lambda: opened.append(1) or types.SimpleNamespace(trained=lambda *given: opened.append(given))
+    rank._places.begin(0)
+    rank._places.reads(place(0))
+    for step in (1, 2):
+        rank._places.put(place(step), batch=4)
+    rank.commits = False
+    rank.trained()
+    assert rank._places.known == 1 and opened == []
+    rank.commits = True
+    rank.trained(1, {"a": (1, 0, 1)})
+    assert rank._places.known == 2 and opened[0] == 1 and opened[1][0].step == 2 and opened[1][1] == {"a": (1, 0, 1)}
+
+
+def test_a_warning_comes_once_for_each_reason(rank):
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for key in ("a", "b", "a"):
+            rank._warn(key, f"about {key}")
+    assert [str(one.message) for one in said] == ["riffle: about a", "riffle: about b"]
+
+
+# ---- states
+
+
+FULL = {"mix": "m", "run": "r", "step": 5, "schedule": 2**64 - 1, "choices_step": 4, "choices": 1}
+
+
+@pytest.mark.parametrize("change, kind, says", [
+    ({"mix": "x"}, "DataError", "is of mix x, this reader is of mix m"), ({"step": -1}, "UsageError", "the checkpoint's step is -1"),
+    ({"step": 2**62}, "UsageError", "the checkpoint's step is"), ({"schedule": 2**64}, "UsageError", "the checkpoint's schedule"),
+    ({"choices": None}, "UsageError", "the checkpoint's choices"), ({"run": None}, None, None),
+])
+def test_a_state_of_another_mix_or_of_none_is_refused(part, package, change, kind, says):
+    state = {**FULL, **change}
+    if kind is None:
+        state.pop("run")
+        kind, says = "DataError", "the checkpoint has no run"
+    with pytest.raises(getattr(package.riffle, kind), match=says):
+        part("checkpoint").step_of_state(state, "m", "r")
+    with pytest.raises(package.riffle.UsageError, match="must be what state_dict"):
+        part("checkpoint").step_of_state([1], "m", "r")
+
+
+@pytest.mark.parametrize("drop, run, step, warns", [
+    ((), "r", 5, None), ((), "other", 5, "is of run r; run other continues from its step 5"), (("choices",), "r", 5, "READ-CHECKPOINT-UNBOUND"),
+    (("schedule",), "r", 1, "READ-CHECKPOINT-UNBOUND"), (("choices_step",), "r", 0, None),
+])
+def test_a_state_that_may_be_the_wrong_one_is_warned_of(part, drop, run, step, warns):
+    state = {name: value for name, value in {**FULL, "step": step, "choices_step": 0}.items() if name not in drop}
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        assert part("checkpoint").step_of_state(state, "m", run) == step
+    assert [warns in str(one.message) for one in said] == ([True] if warns else [])
+
+
+@pytest.fixture
+def states(part, monkeypatch):
+    """Checkpoints whose ledger answers as `states.answers` says, by a clock that is set; `states.asked` has for which steps."""
+    checkpoint = part("checkpoint")
+    found = checkpoint.Checkpoints("m", None, "r", None, 1.0)
+    found.asked, found.now, found.answers = [], 1000.0, True
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: found.now)
+
+    def ask(call, mix, bootstrap, properties, open_timeout, out):
+        found.asked.append(mix)
+        if isinstance(found.answers, Exception):
+            raise found.answers
+        return (0, 11, 22, 33)
+
+    monkeypatch.setattr(part("reader"), "ask_of_mix", ask)
+    return found
+
+
+def test_a_state_has_the_hashes_of_its_step_or_of_an_earlier_one(states):
+    mark = {"schedule": 11, "choices_step": 22, "choices": 33}
+    assert states.state(5) == {"mix": "m", "run": "r", "step": 5, **mark}
+    assert states.state(5) == {"mix": "m", "run": "r", "step": 5, **mark} and len(states.asked) == 1
+    assert states.state(6, often=True)["choices"] == 33 and len(states.asked) == 1  # of some seconds ago
+    states.now += 10
+    states.state(6, often=True)
+    assert len(states.asked) == 2
+    states.state(4, often=True)  # below the step that was asked for: another question
+    assert len(states.asked) == 3
+    states.state(5)
+    assert len(states.asked) == 4
+
+
+def test_a_state_is_made_without_hashes_if_the_broker_does_not_answer_and_it_is_asked_again_later(states, package):
+    states.answers = package.riffle.BrokerError("away")
+    with pytest.warns(RuntimeWarning, match="READ-CHECKPOINT-UNBOUND the ledger of mix m cannot be asked .* step 5: away"):
+        assert states.state(5) == {"mix": "m", "run": "r", "step": 5}
+    states.answers = True
+    states.now += 59
+    assert states.state(6) == {"mix": "m", "run": "r", "step": 6} and len(states.asked) == 1
+    states.now += 1
+    assert states.state(6)["choices"] == 33
+    states.answers = package.riffle.StepTimeout("not begun")
+    assert states.state(7)["choices"] == 33  # of step 6
+    assert "choices" not in states.state(3)  # of a later step: not of this one
+
+
+# ---- sequences by index
+
+
+@pytest.fixture
+def sequences(part, monkeypatch):
+    """sequences(...): riffle.Sequences of a mix with 4 lanes and 8 sequences in each of 5 steps, which a fake reader gives."""
+    module = part("sequences")
+    extent = part("reader").Extent(5, 8, 4, 16, True, True)
+    monkeypatch.setattr(module, "find_extent", lambda *_, **__: extent)
+
+    class Reader:
+        def __init__(self, step):
+            self.position, self.seeks = step, []
+
+        place = property(lambda self: part("progress").Place(self.position, 0, np.zeros(4, np.int64)))
+        info = types.SimpleNamespace(global_batch=8)
+
+        def seek(self, step):
+            self.seeks.append(step)
+            self.position = step
+
+        def next(self, timeout):
+            if self.position >= 5:
+                return None
+            self.position += 1
+            return types.SimpleNamespace(step=self.position - 1)
+
+        def close(self):
+            pass
+
+    def make(**options):
+        found = module.Sequences("m", "127.0.0.1:1", **options)
+        monkeypatch.setattr(found, "_read_from", Reader)
+        return found
+
+    return make
+
+
+def test_an_index_is_a_place_of_a_step_and_counts_from_the_end_if_it_is_negative(sequences, package):
+    s = sequences()
+    assert len(s) == 40
+    assert [(s[i][0].step, s[i][1]) for i in (0, 7, 8, 39, -1, -40)] == [(0, 0), (0, 7), (1, 0), (4, 7), (4, 7), (0, 0)]
+    for bad in (40, -41):
+        with pytest.raises(IndexError, match=f"index {bad} of 40|has ended after 5 steps"):
+            s[bad]
+    assert len(sequences(steps=3)) == 24
+    with pytest.raises(IndexError, match="index 24 of 24"):
+        sequences(steps=3)[24]
+    with pytest.raises(IndexError, match="has ended after 5 steps, and step 5 is wanted: steps=9 is more than it has"):
+        sequences(steps=9)[40]
+
+
+@pytest.mark.parametrize("rank, world, places", [(0, 1, (0, 8)), (0, 2, (0, 4)), (1, 2, (4, 8)), (2, 4, (4, 6))])
+def test_a_rank_has_places_of_its_own(sequences, package, rank, world, places):
+    s = sequences(rank=rank, world=world)
+    assert (s.places.start, s.places.stop) == places
+    assert list(s.indexes(3)) == [8 * step + i for step in (3, 4) for i in range(*places)]
+    assert s[8 + places[0]][1] == 0
+    for other in {0, 7} - set(range(*places)):
+        with pytest.raises(package.riffle.UsageError, match=f"has places {places[0]} to {places[1] - 1} of each step"):
+            s[other]
+
+
+def test_steps_that_are_near_are_read_through_and_others_are_sought(sequences, part, monkeypatch):
+    monkeypatch.setattr(part("sequences"), "_ON", 2)
+    s = sequences(keep=1)
+    s.step(0)
+    s.step(3)  # position 1: two steps on
+    assert s._stream.seeks == []
+    s.step(3)  # is kept
+    s.step(0)
+    assert s._stream.seeks == [0]
+    s.step(4)  # position 1: three steps on
+    assert s._stream.seeks == [0, 4]
+
+
+def test_the_steps_that_were_asked_for_last_are_kept(sequences):
+    s = sequences(keep=2)
+    for number in (0, 1, 0, 2):
+        s.step(number)
+    assert list(s._held) == [0, 2]
+    assert [step.step for step, _ in s.find([33, 0, 17])] == [4, 0, 2]
+
+
+def test_jumps_in_a_row_are_warned_of_once(sequences, part, monkeypatch):
+    monkeypatch.setattr(part("sequences"), "_JUMPS", 3)
+    monkeypatch.setattr(part("sequences"), "_ON", 0)
+    s = sequences(keep=1)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        for number in (0, 2, 0, 1, 3, 0):
+            s.step(number)
+        assert said == []  # 0, 1 was in order
+        for number in (2, 4, 0, 2, 0):
+            s.step(number)
+    assert len(said) == 1 and "3 indexes in a row" in str(said[0].message)
+
+
+# ---- steps
+
+
+def test_lengths_of_stretches_begin_at_0_and_end_at_the_last_token(package):
+    assert package.riffle.cu_seqlens(np.array([[0, 1, 0, 1, 2], [0, 1, 2, 3, 0]])).tolist() == [0, 2, 5, 9, 10]
+    assert package.riffle.cu_seqlens(np.zeros((1, 1), np.int32)).tolist() == [0, 1]
+
+
+def test_a_domain_has_the_epoch_of_the_furthest_of_its_sequences(part):
+    step = part("step").Step.__new__(part("step").Step)
+    step._domains, step._held = ["a", "b", "a", "a"], types.SimpleNamespace(free=None, pointer=None)
+    step._sequences = np.zeros(4, part("step")._SEQUENCE)
+    step._sequences["epoch"] = [1, 5, 3, 2]
+    assert step.epochs == {"a": 3, "b": 5}
+
+
+# ---- spikes
+
+
+def test_half_a_window_of_losses_but_at_least_20_come_before_the_first_spike(package):
+    for window, enough in ((128, 64), (30, 20), (4, 4)):
+        spikes = package.riffle.Spikes(window=window)
+        for step in range(enough - 1):
+            assert spikes.add(step, 1.0 + 0.001 * (step % 2)) is None
+        assert spikes.add(enough - 1, 1.0) is None
+        assert spikes.add(enough, 9.0) is not None
+        early = package.riffle.Spikes(window=window)
+        for step in range(enough - 1):
+            early.add(step, 1.0 + 0.001 * (step % 2))
+        assert early.add(enough - 1, 9.0) is None
+
+
+@pytest.mark.parametrize("checkpoints, chosen", [([], None), ([10, 50, 100, 150], 50), ([10, 51], 10), ([60, 90], 60), ([200], None),
+                                                 ([50], 50)])
+def test_a_checkpoint_is_the_last_that_is_far_enough_before_the_spike_else_the_first(package, checkpoints, chosen):
+    spikes = package.riffle.Spikes(back=100, ahead=7, keep_out=2)
+    found = spikes.add(150, math.nan, checkpoints)
+    assert (found.checkpoint, found.resume, found.kept_out) == (chosen, 158, (149, 151))
+    assert [spikes.passes(step) for step in (157, 158)] == [True, False]
+
+
+# ---- the listener for Prometheus
+
+
+def text(counter, gauge):
+    return (f"# HELP riffle_a_total what\n# TYPE riffle_a_total counter\nriffle_a_total{{run=\"r\"}} {counter}\n"
+            f"# HELP riffle_b how\n# TYPE riffle_b gauge\nriffle_b {gauge}\n")
+
+
+def test_counters_of_readers_are_added_and_of_other_figures_the_lowest_is_shown(part):
+    merged = part("metrics").merged
+    assert merged([text(3, 7), text(4, 5), text(1, 9)]) == text(8, 5)
+    committed = "# HELP riffle_reader_committed_step s\n# TYPE riffle_reader_committed_step gauge\nriffle_reader_committed_step{mix=\"m\"} "
+    for read, trained, shown in ((5, 7, 7), (7, 5, 7)):
+        assert merged([f"{committed}{read}\n"], {'riffle_reader_committed_step{mix="m"}': trained}) == f"{committed}{shown}\n"
+    assert merged([], {'riffle_reader_committed_step{mix="m"}': 5}) == ""
+
+
+def test_of_ranks_that_train_in_one_process_the_lowest_step_is_shown(part, monkeypatch):
+    ranks = [types.SimpleNamespace(known=known, mix="m", run=run) for known, run in ((7, "r"), (5, "r"), (0, "r"), (3, "s"))]
+    monkeypatch.setattr(part("metrics"), "_progresses", ranks)
+    assert part("metrics")._trained() == {'riffle_reader_committed_step{mix="m",run="r"}': 5,
+                                          'riffle_reader_committed_step{mix="m",run="s"}': 3}
+
+
+@pytest.mark.parametrize("addr, found", [
+    (9100, ("127.0.0.1", 9100)), ("9100", ("127.0.0.1", 9100)), (":9100", ("127.0.0.1", 9100)), ("host:0", ("host", 0)),
+    ("[::1]:65535", ("::1", 65535)), ("::1:9100", None), ("host:65536", None), ("host", None), ("", None), ("host:", None), ("host:-1", None),
+    ("host:٣", None), ("a\0:1", None),
+])
+def test_an_address_is_a_port_or_a_host_and_a_port(part, package, addr, found):
+    if found:
+        assert part("metrics")._address(addr) == found
+        return
+    with pytest.raises(package.riffle.UsageError):
+        part("metrics")._address(addr)
+
+
+@pytest.mark.parametrize("header, host, known", [
+    ("localhost", "localhost", True), ("LOCALHOST:9100", "LOCALHOST", True), ("127.0.0.1:9100", "127.0.0.1", True), ("[::1]:9100", "::1", True),
+    ("[::1]", "::1", True), ("localhost.evil.org", "localhost.evil.org", False), ("evil-localhost:1", "evil-localhost", False),
+    ("127.0.0.1.evil.org", "127.0.0.1.evil.org", False), ("localhost:9100@evil.org", "", False), ("user@localhost", "user@localhost", False),
+    ("::1", "", False), ("[::1", "", False), ("localhost:9100:1", "", False), ("", "", False), ("localhost:x", "", False),
+])
+def test_a_host_header_names_an_address_or_localhost(part, header, host, known):
+    metrics = part("metrics")
+    assert metrics._host_of(header) == host and metrics._is_address(metrics._host_of(header)) == known
+
+
+def test_a_token_is_compared_whole(part):
+    has = part("metrics")._has_token
+    assert [has(given, "secret") for given in ("Bearer secret", "bearer secret", "Bearer secretx", "Bearer secre", "Basic secret", "secret", "",
+                                              "Bearer  secret", "Bearer")] == [True, True] + [False] * 7
+
+
+@pytest.mark.parametrize("addr, token, says", [("0.0.0.0:0", None, "a token is needed"), ("127.0.0.1:0", "short", "not a token"),
+                                               ("127.0.0.1:0", "x" * 513, "not a token"), ("127.0.0.1:0", "a b" * 8, "not a token")])
+def test_what_other_machines_reach_needs_a_token(package, addr, token, says):
+    with pytest.raises(package.riffle.UsageError, match=says):
+        package.riffle.serve_metrics(addr, token)
+
+
+def answer(url, **headers):
+    found = http.client.HTTPConnection(url.split("/")[2], timeout=20)
+    try:
+        found.request("GET", "/" + url.split("/", 3)[3], headers=headers)
+        return found.getresponse().status
+    finally:
+        found.close()
+
+
+def test_a_listener_of_this_machine_answers_those_who_call_it_by_an_address(package):
+    with package.riffle.serve_metrics(0) as server:
+        for host, status in (("127.0.0.1:1", 200), ("localhost", 200), ("[::1]:9", 200), ("evil.example", 421), ("localhost.evil.example", 421)):
+            assert answer(server.url, Host=host) == status
+        assert answer(server.url + "x") == 404
+    token = "0123456789abcdef"
+    with package.riffle.serve_metrics("127.0.0.1:0", token) as server:
+        for given, status in ((f"Bearer {token}", 200), ("Bearer 0123456789abcdeg", 401), ("", 401)):
+            assert answer(server.url, Authorization=given) == status
+    with package.riffle.serve_metrics("0.0.0.0:0", token) as server:  # others may call it by its name
+        url = server.url.replace("0.0.0.0", "127.0.0.1")
+        assert answer(url, Host="metrics.example", Authorization=f"Bearer {token}") == 200
+        assert answer(url, Host="metrics.example") == 401
+
+
+# ---- the text of a step
+
+
+def test_a_rank_reads_its_lanes_and_each_lane_has_one_rank(part):
+    is_mine = part("peek").is_mine
+    assert [[lane for lane in range(8) if is_mine(lane, rank, 2, 8)] for rank in (0, 1)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    for world in range(1, 8):
+        assert [sum(is_mine(lane, rank, world, 7) for rank in range(world)) for lane in range(7)] == [1] * 7
+
+
+def test_a_document_is_cut_behind_its_width_and_no_control_character_is_printed(part):
+    peek = part("peek")
+    assert peek.visible("a\tb\n\x1b[1m\x9b\u202e") == "a\tb\n\\x1b[1m\\x9b\N{REPLACEMENT CHARACTER}"
+    step = {"step": 3, "mix": "m", "version": 1, "phase": ""}
+    document = {"source": "a\x1b", "line": 7, "line_exact": False, "tokens": 5, "offset": 2, "text": "12345\n7"}
+    sequence = {"domain": "a", "partition": 0, "ordinal": 9, "lane": 1, "slot": 2, "epoch": 0, "documents": [document]}
+    for width, shown in ((7, ["  | 12345", "  | 7"]), (6, ["  | 12345", "  | \N{HORIZONTAL ELLIPSIS}"]), (0, ["  | 12345", "  | 7"])):
+        lines = list(peek.lines_of(step, [sequence], False, width))
+        assert lines[:4] == ["step 3 of m, version 1: 1 sequences   a 1", "", "lane 1 slot 2   a/0 9   epoch 0",
+                             "  a\\x1b:~7   5 tokens, from token 2"]
+        assert lines[4:] == shown
+    assert next(peek.lines_of({**step, "phase": "warm"}, [sequence], True, 0)) == (
+        "step 3 of m, version 1, phase warm: 1 sequences   \x1b[1;36ma 1\x1b[0m")
+
+
+@pytest.mark.parametrize("tty, environ, colours", [(True, {"TERM": "xterm"}, True), (False, {"TERM": "xterm"}, False), (True, {}, False),
+                                                   (True, {"TERM": "dumb"}, False), (True, {"TERM": "xterm", "NO_COLOR": "1"}, False),
+                                                   (True, {"TERM": "xterm", "NO_COLOR": ""}, True)])
+def test_a_terminal_gets_colours_unless_it_says_otherwise(part, tty, environ, colours):
+    assert part("peek").colours_of(types.SimpleNamespace(isatty=lambda: tty), environ) == colours
+
+
+# ---- held-out sets
+
+
+def test_the_end_of_a_with_block_closes_its_passes_and_later_ones_stay_open(package):
+    held_out, closed = package.riffle.Validation("c", "d", "127.0.0.1:1"), []
+    with held_out:
+        reading = type("Reading", (), {"close": lambda self: closed.append(1)})()
+        held_out._passes.add(reading)
+    assert closed == [1] and held_out._passes is None
+
+
+@pytest.mark.parametrize("options, says", [({"batch": 0}, "batch"), ({"batch": 65537}, "batch"), ({"dtype": "int8"}, "dtype is int8"),
+                                           ({"dtype": "float32"}, "dtype is float32"), ({"timeout": -1}, "timeout"), ({"open_timeout": -1}, "open_timeout")])
+def test_what_a_held_out_set_cannot_have_is_refused(package, options, says):
+    with pytest.raises(package.riffle.UsageError, match=says):
+        package.riffle.Validation("c", "d", **options)
