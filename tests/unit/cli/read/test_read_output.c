@@ -65,7 +65,8 @@ static const struct {
     {"what is not JSON is a text", "{\"a\":", 0, HEAD "[],\"keep\":\"{\\\"a\\\":\"" TAIL},
     {"two values are not JSON", "1 2", 0, HEAD "[],\"keep\":\"1 2\"" TAIL},
     {"a line end would end the line", "[1,\n2]", 0, HEAD "[],\"keep\":\"[1,\\n2]\"" TAIL},
-    {"what is not UTF-8 is a text", "\"\xff\"", 0, HEAD "[],\"keep\":\"\\\"\xef\xbf\xbd\\\"\"" TAIL},
+    {"what is not UTF-8 is a text", "\"\xff\"", 0,
+	HEAD "[],\"keep\":\"\\\"\xef\xbf\xbd\\\"\"" TAIL},
 };
 
 static void
