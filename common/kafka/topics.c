@@ -211,21 +211,34 @@ query_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 	return code;
 }
 
-/* A setting with a `least` may also be any number above its value: it is then more generous. */
+/* A setting with a `least` may also be any number above its value: it is then more generous. One that
+ * differs is added to `add`, as "retention.ms=-1,cleanup.policy=delete". */
 static void
-compare_setting(struct topics_report *r, const struct topic_setting *s, const char *value)
+compare_setting(
+    struct topics_report *r, const struct topic_setting *s, const char *value, struct text *add)
 {
 	if (strcmp(value, s->value) == 0)
 		return;
 	if (s->least > 0 && strtoull(value, NULL, 10) >= s->least)
 		return;
 	if (s->least > 0)
-		problem(r,
-		    "%s is %s, must be %" PRIu64 " or more: kafka-configs.sh --alter sets it",
-		    s->name, value, s->least);
+		problem(r, "%s is %s, must be %" PRIu64 " or more", s->name, value, s->least);
 	else
-		problem(r, "%s is %s, must be %s: kafka-configs.sh --alter sets it", s->name, value,
-		    s->value);
+		problem(r, "%s is %s, must be %s", s->name, value, s->value);
+	text_add(add, "%s%s=%s", add->n == 0 ? "" : ",", s->name, s->value);
+}
+
+/* One command for all of them: each is as long as a line. */
+static void
+advise_settings(struct topics_report *r, const struct config *c, const char *topic, const char *add)
+{
+	const char *bootstrap = properties_value(&c->kafka, "bootstrap.servers");
+	size_t used = strlen(r->problem);
+
+	snprintf(r->problem + used, sizeof(r->problem) - used,
+	    ": run `kafka-configs.sh --bootstrap-server %s --alter --entity-type topics "
+	    "--entity-name %s --add-config %s`",
+	    bootstrap == NULL ? "HOST:PORT" : bootstrap, topic, add);
 }
 
 /* Beside those that the plan wants: by which acknowledged records can be lost. */
@@ -249,7 +262,9 @@ compare_settings(const struct config *c, const struct planned_topic *t,
 {
 	struct topic_setting wanted[TOPIC_SETTINGS];
 	const rd_kafka_ConfigEntry_t **entry;
+	struct text add = {0};
 	size_t entries_n;
+	char *differ;
 
 	topic_plan_settings(wanted, c, t);
 	entry = rd_kafka_ConfigResource_configs(resource, &entries_n);
@@ -262,8 +277,12 @@ compare_settings(const struct config *c, const struct planned_topic *t,
 		take_loss_setting(r, name, value);
 		for (size_t k = 0; k < TOPIC_SETTINGS; k++)
 			if (strcmp(name, wanted[k].name) == 0)
-				compare_setting(r, &wanted[k], value);
+				compare_setting(r, &wanted[k], value, &add);
 	}
+	differ = text_take(&add);
+	if (differ != NULL && differ[0] != '\0')
+		advise_settings(r, c, t->name, differ);
+	free(differ);
 }
 
 /*
@@ -783,6 +802,51 @@ topics_warn_losses(const struct topic_plan *p, const struct topics_report *repor
 	}
 }
 
+/* The mix has another name than in the file: mistyped, or it is a new one beside that. */
+static void
+add_other_name(const struct config *c, struct failure *f)
+{
+	struct config *file = NULL;
+	struct failure ignored;
+
+	if (config_open(&file, c->path, &ignored) == FAIL_NONE && file->mix.name != NULL)
+		fail_more(f, "%s has mix.name %s; did you mean that? Otherwise: ", c->path,
+		    file->mix.name);
+	fail_more(f, "run `riffle topics -c %s -s mix.name=%s --create`", c->path, c->mix.name);
+	config_close(file);
+}
+
+enum fail_code
+topics_fail_missing(const struct config *c, const struct topic_plan *p,
+    const struct topics_report *report, struct failure *f)
+{
+	const char *bootstrap = properties_value(&c->kafka, "bootstrap.servers");
+	size_t missing = 0, first = 0, mixes = 0, mixes_missing = 0;
+
+	for (size_t i = p->n; i-- > 0;) {
+		bool of_mix = p->topic[i].kind != TOPIC_DOMAIN &&
+			      p->topic[i].kind != TOPIC_REJECTS &&
+			      p->topic[i].kind != TOPIC_ARRIVALS;
+
+		mixes += of_mix;
+		mixes_missing += of_mix && !report[i].exists;
+		missing += !report[i].exists;
+		first = report[i].exists ? first : i;
+	}
+	if (missing == 0)
+		return FAIL_NONE;
+	fail(f, FAIL_CONFIG, "%zu of %zu topics are missing, the first: %s: ", missing, p->n,
+	    p->topic[first].name);
+	if (mixes_missing > 0 && config_is_set(c, "mix.name"))
+		add_other_name(c, f);
+	else
+		fail_more(f, "run `riffle topics -c %s --create`", c->path);
+	if (mixes > 0 && mixes_missing == mixes)
+		fail_within(f, "mix %s has no topics on %s", c->mix.name,
+		    bootstrap == NULL ? "the broker" : bootstrap);
+	return f->code;
+}
+
 /* A command that does not write domains reads no held-out set, and its user may have no right to
  * see one. */
 static bool
@@ -811,12 +875,10 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 	p->n = kept;
 	report = calloc(kept + 1, sizeof(*report));
 	code = report == NULL ? fail_memory(f) : topics_query(rk, c, p, use, report, timeout_ms, f);
+	if (code == FAIL_NONE && topics_fail_missing(c, p, report, f) != FAIL_NONE)
+		code = f->code = FAIL_BROKER;
 	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
-		if (!report[i].exists)
-			code = fail(f, FAIL_BROKER,
-			    "topic %s is missing: run `riffle topics -c %s --create`",
-			    p->topic[i].name, c->path);
-		else if (report[i].problem[0] != '\0')
+		if (report[i].problem[0] != '\0')
 			code =
 			    fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics -c %s` shows all)",
 				p->topic[i].name, report[i].problem, c->path);

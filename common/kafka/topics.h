@@ -34,7 +34,7 @@ struct topics_report {
 	int64_t flush_messages; /* flush.messages */
 	bool unclean;           /* unclean.leader.election.enable */
 	bool hidden;            /* its settings are not compared: the user lacks DESCRIBE_CONFIGS */
-	char problem[512];      /* "" where all is as planned; else what differs and what to do */
+	char problem[1024];     /* "" where all is as planned; else what differs and what to do */
 };
 
 /* What the caller will do with the topics, as bits 1 << kind; READ is of training sets alone. */
@@ -68,11 +68,18 @@ enum fail_code topics_ending(
     char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f);
 
 /*
+ * FAIL_CONFIG with one sentence for the topics of the plan that do not exist by the report, and the
+ * command that creates them.
+ */
+enum fail_code topics_fail_missing(const struct config *c, const struct topic_plan *p,
+    const struct topics_report *report, struct failure *f);
+
+/*
  * FAIL_CONFIG with one sentence for the first topic of `use` that is wrong ("topic demo.code: has 1
- * partition, the configuration wants 4; ..."), FAIL_BROKER where it is missing: somebody may be
- * about to create it, so that a scheduler that starts the command again helps. Every command that
- * reads or writes topics calls this at its start, for those that it uses. Held-out sets of domains
- * are checked only for those who write them.
+ * partition, the configuration wants 4; ..."). FAIL_BROKER as topics_fail_missing() if some are
+ * missing: somebody may be about to create them, so that a scheduler that starts the command again
+ * helps. Every command that reads or writes topics calls this at its start, for those that it uses.
+ * Held-out sets of domains are checked only for those who write them.
  */
 enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use,
     int timeout_ms, struct failure *f);
