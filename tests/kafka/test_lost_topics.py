@@ -43,6 +43,7 @@ def test_without_topics_every_command_names_the_mix_and_the_command(configure, s
         f"run `riffle topics -c {config} --create`"
     assert said in says(1, "mix", "-c", config)
     assert "topics are missing, the first: " in says(2, "topics", "-c", config)
+    assert f"mix {unique}-mix has no topics on {bootstrap}: " in says(2, "runs", "-c", config)
     problem, = [p["text"] for p in json.loads(riffle("status", "-c", config, "--json").stdout)["problem_list"]
                 if p["code"] == "STATUS-TOPICS-MISSING"]
     assert f"mix {unique}-mix has no topics on {bootstrap}: " in problem and f"riffle topics -c {config} --create" in problem
