@@ -111,10 +111,10 @@ static enum fail_code
 fail_fenced(const struct attach *a, const struct ledger *last, struct failure *f)
 {
 	return fail(f, FAIL_FENCED,
-	    "another mixer, %016" PRIx64
-	    ", has taken over mix %s: its start stands in %s since step %" PRId64
+	    "another mixer has taken over mix %s: the start of mixer %016" PRIx64
+	    " stands in %s since step %" PRId64
 	    ". `riffle mix --standby` waits for its turn instead",
-	    last->mixer, a->config->mix.name, a->ledger_topic, last->step_next);
+	    a->config->mix.name, last->mixer, a->ledger_topic, last->step_next);
 }
 
 /* Reads the last record while transactions may be undecided. */

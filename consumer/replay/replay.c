@@ -122,6 +122,7 @@ open_all(struct replay *r, struct failure *f)
 
 	if (ledger_log_open(&r->log, r->mix, properties, OPEN_MS, f) != FAIL_NONE ||
 	    check_published(r, f) != FAIL_NONE || compare_logs(r, f) != FAIL_NONE ||
+	    step_records_open(&r->records, r->mix, properties, OPEN_MS, f) != FAIL_NONE ||
 	    (r->o->fill == NULL && seek_batches(r, f) != FAIL_NONE))
 		return f->code;
 	r->record = calloc(step_records_lanes(r->records), sizeof(*r->record));
