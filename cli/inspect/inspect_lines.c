@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,12 +95,27 @@ ask_corpus(char **corpus, const char *mix, const struct config *c, struct failur
 	return code;
 }
 
+/* Warns once per topic of a sequence that it does not hold any more. */
+static void
+warn_gone(const struct place *p, const char *topic, bool there, char warned[static 1], size_t room)
+{
+	if (strcmp(warned, topic) == 0)
+		return;
+	snprintf(warned, room, "%s", topic);
+	log_warning("inspect: INSPECT-NO-LINES topic %s %s sequence %" PRIu64
+		    " of partition %" PRIu32
+		    " that the mix has drawn: it was recreated, or cut by retention. The lines of "
+		    "its documents are not known",
+	    topic, there ? "holds another" : "no longer holds", p->at.ordinal, p->at.partition);
+}
+
 /* A sequence that is drawn twice in a step has its lines twice. */
 static enum fail_code
 read_places(struct inspect_lines *l, struct documents *d, const char *corpus, struct failure *f)
 {
 	struct documents_sequence s = {0};
 	const struct place *last = NULL;
+	char warned[TOPIC_MAX_BYTES + 1] = "";
 	bool there = false;
 
 	for (size_t i = 0; i < l->n; i++) {
@@ -114,8 +130,11 @@ read_places(struct inspect_lines *l, struct documents *d, const char *corpus, st
 				return f->code;
 		}
 		last = p;
-		if (!there || s.ordinal != p->at.ordinal || s.spans_n != p->at.spans_n)
-			continue; /* damaged since, or recreated */
+		if (!there || s.ordinal != p->at.ordinal || s.spans_n != p->at.spans_n) {
+			warn_gone(
+			    p, topic, there && s.ordinal == p->at.ordinal, warned, sizeof(warned));
+			continue;
+		}
 		p->line = calloc(p->at.spans_n + 1, sizeof(*p->line));
 		if (p->line == NULL)
 			return fail_memory(f);

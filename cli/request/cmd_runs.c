@@ -12,6 +12,7 @@
 #include "cli/request/runs_reset.h"
 #include "cli/status/status_print.h"
 #include "common/base/limits.h"
+#include "common/kafka/topics.h"
 #include "consumer/status/status_query.h"
 
 struct arguments {
@@ -57,17 +58,29 @@ static const struct option_row rows[] = {
     OPTIONS_MIX_NAME_ROW(AT(mix)),
 };
 
+/* A table of runs that have nothing to commit to would look like that of a mix that is new. */
+static enum fail_code
+check_topics(const struct status *st, struct failure *f)
+{
+	for (size_t i = 0; i < st->plan->n; i++)
+		if (!st->report[i].exists && (st->plan->topic[i].kind == TOPIC_BATCHES ||
+						 st->plan->topic[i].kind == TOPIC_LANES))
+			return topics_fail_missing(st->config, st->plan, st->report, f);
+	return FAIL_NONE;
+}
+
 static enum fail_code
 show(struct status_query *q, bool json, struct failure *f)
 {
-	enum fail_code code = FAIL_NONE;
+	enum fail_code code;
 	struct status *st;
 
 	if (status_query_runs(q, &st, f) != FAIL_NONE)
 		return f->code;
-	if (json)
+	code = check_topics(st, f);
+	if (code == FAIL_NONE && json)
 		code = status_print_runs_json(st, stdout, f);
-	else
+	else if (code == FAIL_NONE)
 		status_print_runs_table(st, stdout);
 	status_free(st);
 	return code;

@@ -395,7 +395,7 @@ topics_job_warn(const struct topics_job *j, struct failure *f)
 enum fail_code
 topics_job_judge(const struct topics_job *j, struct failure *f)
 {
-	size_t missing = j->plan->n - topics_job_existing(j), wrong = 0, first = 0;
+	size_t wrong = 0, first = 0;
 
 	for (size_t i = j->plan->n; i-- > 0;)
 		if (j->report[i].exists && j->report[i].problem[0] != '\0') {
@@ -406,9 +406,5 @@ topics_job_judge(const struct topics_job *j, struct failure *f)
 		return fail(f, FAIL_CONFIG,
 		    "%zu of %zu topics are not as the configuration wants, the first: topic %s: %s",
 		    wrong, j->plan->n, j->plan->topic[first].name, j->report[first].problem);
-	if (missing > 0)
-		return fail(f, FAIL_CONFIG,
-		    "%zu of %zu topics are missing: `riffle topics -c %s --create` makes them",
-		    missing, j->plan->n, j->config->path);
-	return FAIL_NONE;
+	return topics_fail_missing(j->config, j->plan, j->report, f);
 }

@@ -9,6 +9,9 @@ enum { CLOCK_SPAN_BYTES = 48 };
 /* Milliseconds of the monotonic clock. */
 int64_t clock_ms(void);
 
+/* Milliseconds since 1970 by the wall clock, as a broker's timestamps are. It may jump. */
+int64_t clock_wall_ms(void);
+
 /* Sleeps so long, or until a signal comes. */
 void clock_pause_ms(int64_t ms);
 

@@ -113,6 +113,19 @@ query_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 	return code;
 }
 
+/* One command for all of them: each is as long as a line. */
+static void
+advise_settings(struct topics_report *r, const struct config *c, const char *topic, const char *add)
+{
+	const char *bootstrap = properties_value(&c->kafka, "bootstrap.servers");
+	size_t used = strlen(r->problem);
+
+	snprintf(r->problem + used, sizeof(r->problem) - used,
+	    ": run `kafka-configs.sh --bootstrap-server %s --alter --entity-type topics "
+	    "--entity-name %s --add-config %s`",
+	    bootstrap == NULL ? "HOST:PORT" : bootstrap, topic, add);
+}
+
 /* Beside those that the plan wants: by which acknowledged records can be lost. */
 static const char *const loss_settings[] = {"unclean.leader.election.enable", "flush.messages"};
 
@@ -123,7 +136,9 @@ compare_settings(const struct config *c, const struct planned_topic *t,
 {
 	struct topic_setting wanted[TOPIC_SETTINGS];
 	const rd_kafka_ConfigEntry_t **entry;
+	struct text add = {0};
 	size_t entries_n;
+	char *differ;
 
 	topic_plan_settings(wanted, c, t);
 	entry = rd_kafka_ConfigResource_configs(resource, &entries_n);
@@ -132,8 +147,12 @@ compare_settings(const struct config *c, const struct planned_topic *t,
 		const char *value = rd_kafka_ConfigEntry_value(entry[i]);
 
 		if (value != NULL)
-			topics_judge_setting(r, wanted, name, value);
+			topics_judge_setting(r, wanted, name, value, &add);
 	}
+	differ = text_take(&add);
+	if (differ != NULL && differ[0] != '\0')
+		advise_settings(r, c, t->name, differ);
+	free(differ);
 }
 
 /*
@@ -630,6 +649,51 @@ topics_warn_losses(const struct topic_plan *p, const struct topics_report *repor
 	}
 }
 
+/* The mix has another name than in the file: mistyped, or it is a new one beside that. */
+static void
+add_other_name(const struct config *c, struct failure *f)
+{
+	struct config *file = NULL;
+	struct failure ignored;
+
+	if (config_open(&file, c->path, &ignored) == FAIL_NONE && file->mix.name != NULL)
+		fail_more(f, "%s has mix.name %s; did you mean that? Otherwise: ", c->path,
+		    file->mix.name);
+	fail_more(f, "run `riffle topics -c %s -s mix.name=%s --create`", c->path, c->mix.name);
+	config_close(file);
+}
+
+enum fail_code
+topics_fail_missing(const struct config *c, const struct topic_plan *p,
+    const struct topics_report *report, struct failure *f)
+{
+	const char *bootstrap = properties_value(&c->kafka, "bootstrap.servers");
+	size_t missing = 0, first = 0, mixes = 0, mixes_missing = 0;
+
+	for (size_t i = p->n; i-- > 0;) {
+		bool of_mix = p->topic[i].kind != TOPIC_DOMAIN &&
+			      p->topic[i].kind != TOPIC_REJECTS &&
+			      p->topic[i].kind != TOPIC_ARRIVALS;
+
+		mixes += of_mix;
+		mixes_missing += of_mix && !report[i].exists;
+		missing += !report[i].exists;
+		first = report[i].exists ? first : i;
+	}
+	if (missing == 0)
+		return FAIL_NONE;
+	fail(f, FAIL_CONFIG, "%zu of %zu topics are missing, the first: %s: ", missing, p->n,
+	    p->topic[first].name);
+	if (mixes_missing > 0 && config_is_set(c, "mix.name"))
+		add_other_name(c, f);
+	else
+		fail_more(f, "run `riffle topics -c %s --create`", c->path);
+	if (mixes > 0 && mixes_missing == mixes)
+		fail_within(f, "mix %s has no topics on %s", c->mix.name,
+		    bootstrap == NULL ? "the broker" : bootstrap);
+	return f->code;
+}
+
 enum fail_code
 topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int timeout_ms,
     struct failure *f)
@@ -649,14 +713,12 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 	report = calloc(kept + 1, sizeof(*report));
 	code = report == NULL ? fail_memory(f) : topics_query(rk, c, p, use, report, timeout_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
-		if (!report[i].exists)
-			code = fail(f, FAIL_BROKER,
-			    "topic %s is missing: run `riffle topics -c %s --create`",
-			    p->topic[i].name, c->path);
-		else if (report[i].problem[0] != '\0')
+		if (report[i].exists && report[i].problem[0] != '\0')
 			code =
 			    fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics -c %s` shows all)",
 				p->topic[i].name, report[i].problem, c->path);
+	if (code == FAIL_NONE && topics_fail_missing(c, p, report, f) != FAIL_NONE)
+		code = f->code = FAIL_BROKER;
 	if (code == FAIL_NONE)
 		topics_warn_hidden(rk, p, report);
 	free(report);

@@ -48,11 +48,18 @@ enum fail_code topics_ending(
     char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f);
 
 /*
+ * FAIL_CONFIG with one sentence for the topics of the plan that do not exist by the report, and the
+ * command that creates them.
+ */
+enum fail_code topics_fail_missing(const struct config *c, const struct topic_plan *p,
+    const struct topics_report *report, struct failure *f);
+
+/*
  * FAIL_CONFIG with one sentence for the first topic of `use` that is wrong ("topic demo.code: has 1
- * partition, the configuration wants 4; ..."), FAIL_BROKER where it is missing: somebody may be
- * about to create it, so that a scheduler that starts the command again helps. Every command that
- * reads or writes topics calls this at its start, for those that it uses. Held-out sets of domains
- * are checked only for those who write them.
+ * partition, the configuration wants 4; ..."). FAIL_BROKER as topics_fail_missing() if some are
+ * missing: somebody may be about to create them, so that a scheduler that starts the command again
+ * helps. Every command that reads or writes topics calls this at its start, for those that it uses.
+ * Held-out sets of domains are checked only for those who write them.
  */
 enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use,
     int timeout_ms, struct failure *f);

@@ -113,21 +113,23 @@ topics_judge_metadata(struct topics_report *r, const struct config *c,
 		}
 }
 
-/* A setting with a `least` may also be any number above its value: it is then more generous. */
+/*
+ * A setting with a `least` may also be any number above its value: it is then more generous. One
+ * that differs is added to `add`.
+ */
 static void
-compare_setting(struct topics_report *r, const struct topic_setting *s, const char *value)
+compare_setting(
+    struct topics_report *r, const struct topic_setting *s, const char *value, struct text *add)
 {
 	if (strcmp(value, s->value) == 0)
 		return;
 	if (s->least > 0 && strtoull(value, NULL, 10) >= s->least)
 		return;
 	if (s->least > 0)
-		problem(r,
-		    "%s is %s, must be %" PRIu64 " or more: kafka-configs.sh --alter sets it",
-		    s->name, value, s->least);
+		problem(r, "%s is %s, must be %" PRIu64 " or more", s->name, value, s->least);
 	else
-		problem(r, "%s is %s, must be %s: kafka-configs.sh --alter sets it", s->name, value,
-		    s->value);
+		problem(r, "%s is %s, must be %s", s->name, value, s->value);
+	text_add(add, "%s%s=%s", add->n == 0 ? "" : ",", s->name, s->value);
 }
 
 static void
@@ -143,12 +145,13 @@ take_loss_setting(struct topics_report *r, const char *name, const char *value)
 
 void
 topics_judge_setting(struct topics_report *r,
-    const struct topic_setting wanted[static TOPIC_SETTINGS], const char *name, const char *value)
+    const struct topic_setting wanted[static TOPIC_SETTINGS], const char *name, const char *value,
+    struct text *add)
 {
 	take_loss_setting(r, name, value);
 	for (size_t i = 0; i < TOPIC_SETTINGS; i++)
 		if (strcmp(name, wanted[i].name) == 0)
-			compare_setting(r, &wanted[i], value);
+			compare_setting(r, &wanted[i], value, add);
 }
 
 bool

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/text.h"
 #include "common/config/config.h"
 #include "common/config/topic_plan.h"
 
@@ -25,7 +26,7 @@ struct topics_report {
 	int64_t flush_messages; /* flush.messages */
 	bool unclean;           /* unclean.leader.election.enable */
 	bool hidden;            /* its settings are not compared: the user lacks DESCRIBE_CONFIGS */
-	char problem[512];      /* "" where all is as planned; else what differs and what to do */
+	char problem[1024];     /* "" where all is as planned; else what differs and what to do */
 };
 
 /* What the caller will do with the topics, as bits 1 << kind; READ is of training sets alone. */
@@ -45,11 +46,12 @@ void topics_judge_metadata(struct topics_report *r, const struct config *c,
     const struct planned_topic *t, const struct rd_kafka_metadata_topic *m);
 
 /*
- * Compares one setting in force with the plan, and notes it if records may be lost
- * by it. A setting that no row names is ignored.
+ * Compares one setting in force with the plan, and notes it if records may be lost by it. A setting
+ * that no row names is ignored. What must change is added to `add`, as "retention.ms=-1,...".
  */
 void topics_judge_setting(struct topics_report *r,
-    const struct topic_setting wanted[static TOPIC_SETTINGS], const char *name, const char *value);
+    const struct topic_setting wanted[static TOPIC_SETTINGS], const char *name, const char *value,
+    struct text *add);
 
 /* Whether a producer can start: the broker knows the topic and a leader of each partition. */
 bool topics_judge_ready(const struct rd_kafka_metadata_topic *m);

@@ -20,6 +20,7 @@
 #include "consumer/mixer/mixer.h"
 #include "consumer/plan/ledger_plan.h"
 
+enum { SAID_MS = 2000, SESSION_S = 10 }; /* of a wait, before it is explained; of a dead mixer */
 enum { SLICE_MS = 200, DELIVERY_MS = 30000, FIRST_ANSWER_MS = 10000, ELECTION_MS = 5000 };
 
 struct request {
@@ -31,7 +32,8 @@ struct request {
 	rd_kafka_resp_err_t failed;
 	/* Of those that were sent last: given to librdkafka; the broker has them; it has not. */
 	size_t put, delivered, refused;
-	bool without_mixer; /* no mixer ran when the last ones were sent */
+	char mixer_host[64]; /* of one that was registered when they were sent; "": not known */
+	bool without_mixer;  /* no mixer ran when the last ones were sent */
 };
 
 /* ---- opening ---- */
@@ -219,9 +221,9 @@ enum fail_code
 request_wait(struct request *r, const struct control *c, size_t n, struct ledger_answer *out,
     int timeout_ms, struct failure *f)
 {
-	int64_t deadline_ms = clock_ms() + timeout_ms;
+	int64_t begun_ms = clock_ms(), deadline_ms = begun_ms + timeout_ms;
 	size_t missing = n, first = 0;
-	bool ended = false;
+	bool ended = false, said = false;
 
 	assert(n > 0);
 	assert(timeout_ms >= 0);
@@ -240,6 +242,14 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 			    c[first].id, c[first].id);
 		if (clock_ms() >= deadline_ms)
 			return fail_unanswered(r, &c[first], timeout_ms, f);
+		if (!said && r->mixer_host[0] != '\0' && clock_ms() - begun_ms >= SAID_MS) {
+			log_warning(
+			    "request: REQUEST-WAIT a mixer is registered on %s, and has not "
+			    "answered request %s yet: it is busy, or was killed within the "
+			    "last %d s. Waiting up to %d s",
+			    r->mixer_host, c[first].id, SESSION_S, timeout_ms / 1000);
+			said = true;
+		}
 		if (next_record(r, &record, &any, f) != FAIL_NONE)
 			return f->code;
 		for (size_t i = first; any && record.answers_n > 0 && i < n; i++)
@@ -341,6 +351,8 @@ warn_without_mixer(struct request *r, const char *id)
 		log_warning(
 		    "request: REQUEST-MIXERS %s: whether a mixer runs is not known", why.text);
 	r->without_mixer = code == FAIL_NONE && n == 0;
+	if (code == FAIL_NONE && n > 0)
+		snprintf(r->mixer_host, sizeof(r->mixer_host), "%s", member.host);
 	if (r->without_mixer)
 		log_warning("request: REQUEST-NO-MIXER no mixer of mix %s runs: request %s stays "
 			    "in topic %s.control, and the next `riffle mix` answers it. `riffle "

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/names.h"
+#include "consumer/domain/last_drawn.h"
 
 void
 derivation_close(struct derivation *d)
@@ -105,6 +106,34 @@ open_feed(struct derivation *d, const struct ledger *now, struct failure *f)
 	};
 
 	return d->feed != NULL ? FAIL_NONE : feed_open(&d->feed, &o, f);
+}
+
+/* ---- whether the domain logs are those that the mix has drawn from ---- */
+
+enum fail_code
+derivation_compare_logs(struct derivation *d, struct ledger_log *log, const char *path,
+    int timeout_ms, bool *any, struct failure *f)
+{
+	struct last_drawn drawn = {0};
+	struct ledger last = {0};
+	struct ledger_plan plan = {0};
+	uint8_t *header = NULL;
+	size_t n = 0;
+	enum fail_code code =
+	    ledger_log_last_header(log, LAST_DRAWN_HEADER, &last, any, &header, &n, f);
+
+	if (code == FAIL_NONE && header != NULL)
+		code = last_drawn_decode(&drawn, header, n, f);
+	if (code == FAIL_NONE && header != NULL)
+		code = ledger_plan_open(&plan, &last, f);
+	if (code == FAIL_NONE && header != NULL)
+		code = last_drawn_compare_all(&drawn, &last, plan.corpus, d->o.properties, path,
+		    timeout_ms, &d->record_bytes, f);
+	last_drawn_close(&drawn);
+	ledger_clear(&last);
+	ledger_plan_close(&plan);
+	free(header);
+	return code;
 }
 
 /* ---- the assembler ---- */

@@ -9,9 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/names.h"
 #include "consumer/derive/derivation.h"
-#include "consumer/domain/last_drawn.h"
 #include "consumer/ledger/ledger_log.h"
-#include "consumer/plan/ledger_plan.h"
 
 enum {
 	SLICE_MS = 50, /* of waiting: the most that `awake` is overlooked */
@@ -198,67 +196,6 @@ read_record(struct derived_lanes *d, int wait_ms, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* ---- whether the domain logs are those that the mix has drawn from ---- */
-
-static enum fail_code
-compare_domains(struct derived_lanes *d, const struct ledger *last, const struct last_drawn *drawn,
-    const char *corpus, struct failure *f)
-{
-	size_t n = last->domains_n;
-	struct last_drawn_look *look = calloc(n + 1, sizeof(*look));
-	char(*topic)[TOPIC_MAX_BYTES + 1] = calloc(n + 1, sizeof(*topic));
-	enum fail_code code = look == NULL || topic == NULL ? fail_memory(f) : FAIL_NONE;
-
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
-		names_domain_topic(topic[i], corpus, last->domain[i].name, SET_TRAIN);
-		if (last->domain[i].state == LEDGER_ACTIVE)
-			look[i].topic = topic[i];
-	}
-	if (code == FAIL_NONE)
-		code = last_drawn_compare(drawn, look, n, &d->properties, d->o.timeout_ms, f);
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
-		if (look[i].record_bytes > d->derived.record_bytes)
-			d->derived.record_bytes = look[i].record_bytes;
-		if (look[i].other)
-			code = fail(f, FAIL_DATA,
-			    "domain %s: sequence %" PRIu64 " of topic %s partition %" PRIu32
-			    " is not the one that the mix has drawn: the topic was recreated and "
-			    "holds other text. Publish it again from the files of before; or start "
-			    "a mix of another name",
-			    last->domain[i].name, look[i].ordinal, topic[i], look[i].partition);
-	}
-	free(look);
-	free(topic);
-	return code;
-}
-
-/* Once, before the first step: one that has other text now would give other steps silently. */
-static enum fail_code
-compare_logs(struct derived_lanes *d, struct failure *f)
-{
-	struct last_drawn drawn = {0};
-	struct ledger last = {0};
-	struct ledger_plan plan = {0};
-	uint8_t *header = NULL;
-	size_t n = 0;
-	bool any = false;
-	enum fail_code code =
-	    ledger_log_last_header(d->log, LAST_DRAWN_HEADER, &last, &any, &header, &n, f);
-
-	if (code == FAIL_NONE && header != NULL)
-		code = last_drawn_decode(&drawn, header, n, f);
-	if (code == FAIL_NONE && header != NULL)
-		code = ledger_plan_open(&plan, &last, f);
-	if (code == FAIL_NONE && header != NULL)
-		code = compare_domains(d, &last, &drawn, plan.corpus, f);
-	d->compared = code == FAIL_NONE && any;
-	last_drawn_close(&drawn);
-	ledger_clear(&last);
-	ledger_plan_close(&plan);
-	free(header);
-	return code;
-}
-
 /*
  * Reads the record with the state before the step that is due; where that one ends the mix, the one
  * before it, as its end is what a lane shows last. *has: there is one. *lost: there was, and the
@@ -272,8 +209,10 @@ find_state(struct derived_lanes *d, bool *has, bool *lost, struct failure *f)
 	enum fail_code code = open_log(d, f);
 
 	*has = *lost = false;
-	if (code == FAIL_NONE && !d->compared)
-		code = compare_logs(d, f);
+	if (code == FAIL_NONE && !d->compared) {
+		code = derivation_compare_logs(&d->derived, d->log, NULL, d->o.timeout_ms, &any, f);
+		d->compared = code == FAIL_NONE && any;
+	}
 	if (code == FAIL_NONE)
 		code = ledger_log_find(d->log, d->step, false, has, f);
 	if (code == FAIL_NONE && !*has) {

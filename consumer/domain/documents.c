@@ -121,7 +121,15 @@ documents_seek(
 		return FAIL_NONE;
 	if (!same && choose(d, topic, partition, f) != FAIL_NONE)
 		return f->code;
-	/* An ordinal stands at its offset or later (feed.h). */
+	/* An ordinal stands at its offset or later (feed.h). One behind the end is nowhere: sought, it
+	 * would be a lost log, which is met only when the next topic is read. */
+	if ((int64_t)first >= d->high) {
+		drop(&d->held);
+		drop(&d->before);
+		d->offset_next = d->high;
+		d->ordinal_next = first;
+		return FAIL_NONE;
+	}
 	return assign(d, first > 0 ? (int64_t)first - 1 : 0, f);
 }
 

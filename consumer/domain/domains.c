@@ -86,7 +86,8 @@ check_tail(struct domains *d, const struct partition_tail_at *at, struct failure
 
 	if (at->tail.sequence_length != d->config->sequence_length)
 		return fail(f, FAIL_CONFIG,
-		    "topic %s has sequences of length %" PRIu32 ", the configuration says %" PRIu32,
+		    "topic %s has sequences of length %" PRIu32 ", the configuration says %" PRIu32
+		    ": set sequence_length back, or make a second corpus and mix",
 		    at->topic, at->tail.sequence_length, d->config->sequence_length);
 	if (d->tokenizer == 0)
 		d->tokenizer = at->tail.tokenizer;

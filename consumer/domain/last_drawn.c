@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/clock.h"
+#include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/record/sequence.h"
 #include "common/record/wire.h"
@@ -180,8 +181,7 @@ place_of(const struct last_drawn *l, size_t domain, size_t which)
 /* The places whose offset is in the log; ordinal k stands at offset k, or behind it. */
 static enum fail_code
 find_there(struct reading *r, const struct last_drawn *l, size_t which,
-    const struct last_drawn_look *look, size_t n, rd_kafka_t *reader, int timeout_ms,
-    struct failure *f)
+    struct last_drawn_look *look, size_t n, rd_kafka_t *reader, int timeout_ms, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new((int)n + 1);
 	int64_t *low = calloc(n + 1, sizeof(*low)), *high = calloc(n + 1, sizeof(*high));
@@ -205,6 +205,7 @@ find_there(struct reading *r, const struct last_drawn *l, size_t which,
 		const struct last_drawn_place *p = place_of(l, asked[k], which);
 		int64_t offset = (int64_t)p->ordinal;
 
+		look[asked[k]].empty = look[asked[k]].empty || high[k] == 0;
 		if (offset < low[k] || offset >= high[k])
 			continue;
 		r->of[r->n] = asked[k];
@@ -358,9 +359,51 @@ last_drawn_fail(
 	    "domain %s: sequence %" PRIu64 " of topic %s partition %" PRIu32
 	    " is not the one that the mix has drawn: the topic was recreated and holds other text. "
 	    "Publish it again from the files of before; or publish the new text as a domain of "
-	    "another name and take %s out (`riffle mix -c %s --accept-config`); or start a mix of "
+	    "another name and take %s out (`riffle mix%s%s --accept-config`); or start a mix of "
 	    "another name",
-	    domain, look->ordinal, look->topic, look->partition, domain, path);
+	    domain, look->ordinal, look->topic, look->partition, domain, path == NULL ? "" : " -c ",
+	    path == NULL ? "" : path);
+}
+
+enum fail_code
+last_drawn_fail_empty(
+    const struct last_drawn_look *look, const char *domain, const char *path, struct failure *f)
+{
+	assert(look->empty);
+	return fail(f, FAIL_DATA,
+	    "topic %s is empty, and the mix has drawn from domain %s: the topic was recreated. Run "
+	    "`riffle produce%s%s %s` to publish it again from the same files",
+	    look->topic, domain, path == NULL ? "" : " -c ", path == NULL ? "" : path, domain);
+}
+
+enum fail_code
+last_drawn_compare_all(const struct last_drawn *l, const struct ledger *last, const char *corpus,
+    const struct properties *properties, const char *path, int timeout_ms, uint64_t *record_bytes,
+    struct failure *f)
+{
+	size_t n = last->domains_n;
+	struct last_drawn_look *look = calloc(n + 1, sizeof(*look));
+	char(*topic)[TOPIC_MAX_BYTES + 1] = calloc(n + 1, sizeof(*topic));
+	enum fail_code code = look == NULL || topic == NULL ? fail_memory(f) : FAIL_NONE;
+
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
+		names_domain_topic(topic[i], corpus, last->domain[i].name, SET_TRAIN);
+		if (last->domain[i].state == LEDGER_ACTIVE)
+			look[i].topic = topic[i];
+	}
+	if (code == FAIL_NONE)
+		code = last_drawn_compare(l, look, n, properties, timeout_ms, f);
+	for (size_t i = 0; code == FAIL_NONE && i < n; i++) {
+		if (look[i].record_bytes > *record_bytes)
+			*record_bytes = look[i].record_bytes;
+		if (look[i].other)
+			code = last_drawn_fail(&look[i], last->domain[i].name, path, f);
+		else if (look[i].empty)
+			code = last_drawn_fail_empty(&look[i], last->domain[i].name, path, f);
+	}
+	free(look);
+	free(topic);
+	return code;
 }
 
 /* Those that are not drawn from any more are not compared. */

@@ -32,6 +32,7 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+#include "common/record/ledger.h"
 #include "consumer/domain/domains.h"
 #include "consumer/domain/feed_block.h"
 #include "consumer/mixer/mixer.h"
@@ -81,6 +82,7 @@ struct last_drawn_look {
 	bool other;        /* the sequence at this place is not the one that was drawn: */
 	uint32_t partition;
 	uint64_t ordinal;
+	bool empty; /* its partition has never held a record: the topic is a new one */
 	/* Of a typical sequence record, by those that were read; 0: none was. */
 	uint64_t record_bytes;
 };
@@ -92,9 +94,24 @@ struct last_drawn_look {
 enum fail_code last_drawn_compare(const struct last_drawn *l, struct last_drawn_look *look,
     size_t n, const struct properties *properties, int timeout_ms, struct failure *f);
 
-/* FAIL_DATA, in words for whoever runs the mix; the ways out name the configuration at `path`. */
+/* FAIL_DATA, in words for whoever runs the mix; the ways out name the configuration at `path` (NULL:
+ * there is none). */
 enum fail_code last_drawn_fail(
     const struct last_drawn_look *look, const char *domain, const char *path, struct failure *f);
+
+/* The same for a topic that is empty. */
+enum fail_code last_drawn_fail_empty(
+    const struct last_drawn_look *look, const char *domain, const char *path, struct failure *f);
+
+/*
+ * Compares all domains in force of the ledger's last record, whose `l` is, before steps are derived
+ * again from their logs. FAIL_DATA as above, also for an empty topic. A running mixer must not use
+ * this: a broker that has just become leader may show it an end of 0 for a moment. *record_bytes
+ * becomes that of the domain with the largest records, if it was less.
+ */
+enum fail_code last_drawn_compare_all(const struct last_drawn *l, const struct ledger *last,
+    const char *corpus, const struct properties *properties, const char *path, int timeout_ms,
+    uint64_t *record_bytes, struct failure *f);
 
 /*
  * Compares those domains of a mix that are among `d`, or of these only the one called `name`

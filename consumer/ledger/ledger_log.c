@@ -10,12 +10,13 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/mix_names.h"
 #include "common/kafka/offsets.h"
+#include "consumer/ledger/mix_loss.h"
 
 enum { SLICE_MS = 100 };
 
 struct ledger_log {
 	rd_kafka_t *rk;
-	char topic[TOPIC_MAX_BYTES + 1];
+	char mix[NAME_MAX_BYTES + 1], topic[TOPIC_MAX_BYTES + 1];
 	int timeout_ms;
 	int64_t last;     /* offset of the last record, as ledger_log_last() found it; -1 */
 	int64_t time_ms;  /* when the record given last was written */
@@ -46,12 +47,16 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 
 	if (l == NULL)
 		return fail_memory(f);
+	snprintf(l->mix, sizeof(l->mix), "%s", mix);
 	names_topic(l->topic, mix, "ledger");
 	l->timeout_ms = timeout_ms;
 	l->assigned = l->last = -1;
 	if (kafka_open(&l->rk, &k, f) != FAIL_NONE ||
 	    kafka_wait_broker(l->rk, timeout_ms, f) != FAIL_NONE ||
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
+		goto failed;
+	if (partitions == 0 &&
+	    mix_loss_check_ledger(l->rk, mix, false, NULL, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0) {
 		mix_names_fail(l->rk, l->topic, mix, f);
@@ -234,8 +239,8 @@ ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *ou
 	*any = m != NULL;
 	l->last = m == NULL ? -1 : m->offset;
 	l->end = l->last + 1;
-	if (m == NULL)
-		return FAIL_NONE;
+	if (m == NULL) /* none yet, or the topic is a new one */
+		return mix_loss_check(l->rk, l->mix, NULL, l->timeout_ms, f);
 	code = decode(l, m, out, f);
 	if (code == FAIL_NONE && name != NULL)
 		code = copy_header(m, name, value, n, f);

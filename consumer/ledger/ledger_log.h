@@ -13,6 +13,7 @@
  *     run_position    where a run stands, by its group's commits
  *     ledger_runs     for which runs the mixer waits
  *     batch_topic     whether the batch topic can be the one that the ledger speaks of
+ *     mix_loss        whether the ledger, or the batch topic, was deleted
  *
  * Finding the state before a step. A record holds the state before its step_next, which never falls
  * from record to record: so the last record with step_next <= step holds the state from which that
@@ -52,7 +53,8 @@ enum {
 struct ledger_log;
 
 /*
- * Gives *out, to be ended with ledger_log_close(). FAIL_CONFIG: there is no such topic.
+ * Gives *out, to be ended with ledger_log_close(). FAIL_CONFIG: there is no such topic;
+ * FAIL_DATA: it was deleted (mix_loss.h).
  * `timeout_ms` is the limit of each request. Borrows the properties during the call; copies `mix`.
  */
 enum fail_code ledger_log_open(struct ledger_log **out, const char *mix,
@@ -67,6 +69,7 @@ const char *ledger_log_topic(const struct ledger_log *l);
 
 /*
  * The last record, into a zeroed *out, to be ended with ledger_clear(). *any: there is one.
+ * FAIL_DATA: there is none, because the topic was deleted and created again (mix_loss.h).
  * Afterwards ledger_log_seek() must be called before ledger_log_next().
  */
 enum fail_code ledger_log_last(

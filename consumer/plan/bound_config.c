@@ -339,6 +339,8 @@ fail_fixed(const char *list, const json_t *present, struct failure *f)
 {
 	static const char batch[] = "mix.global_batch: ";
 	bool has = strstr(list, batch) != NULL;
+	bool tokens =
+	    strstr(list, "sequence_length: ") != NULL || strstr(list, "tokenizer") != NULL;
 	bool alone = strncmp(list, batch, sizeof(batch) - 1) == 0 && strchr(list, ';') == NULL;
 	char how[160] = "";
 
@@ -351,7 +353,10 @@ fail_fixed(const char *list, const json_t *present, struct failure *f)
 	return fail(f, FAIL_CONFIG,
 	    "the mix was begun with another configuration, and this part of it cannot change: "
 	    "%s%s%s",
-	    list, how, alone ? "" : "; start a mix of another name");
+	    list, how,
+	    alone    ? ""
+	    : tokens ? "; set it back, or make a second corpus and mix"
+		     : "; set it back, or start a mix of another name");
 }
 
 enum fail_code
@@ -381,7 +386,11 @@ bound_config_compare(
 	if (*changed && !accept)
 		return fail(f, FAIL_CONFIG,
 		    "the configuration differs from the ledger's: %s; --accept-config puts the "
-		    "file in force from the next step on",
-		    changeable);
+		    "file in force from the next step on%s",
+		    changeable,
+		    strstr(changeable, ".weight: ") == NULL
+			? ""
+			: ", or while a mixer runs `riffle weights DOMAIN=WEIGHT...` changes "
+			  "weights");
 	return FAIL_NONE;
 }

@@ -14,6 +14,7 @@
 #include "consumer/batches/lane_ends.h"
 #include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/ledger_log.h"
+#include "consumer/ledger/mix_loss.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
 #include "consumer/publish/lengths.h"
@@ -111,8 +112,10 @@ static enum fail_code
 fail_fenced(const struct attach *a, const struct ledger *last, struct failure *f)
 {
 	return fail(f, FAIL_FENCED,
-	    "another mixer has taken over mix %s: its start stands in %s since step %" PRId64,
-	    a->config->mix.name, a->ledger_topic, last->step_next);
+	    "another mixer has taken over mix %s: the start of mixer %016" PRIx64
+	    " stands in %s since step %" PRId64
+	    ". `riffle mix --standby` waits for its turn instead",
+	    a->config->mix.name, last->mixer, a->ledger_topic, last->step_next);
 }
 
 /* Reads the last record while transactions may be undecided. */
@@ -272,10 +275,16 @@ check_record(const struct attach *a, const struct ledger *last, struct failure *
 static enum fail_code
 compare_config(const struct attach *a, const struct ledger *last, bool *changed, struct failure *f)
 {
+	enum fail_code code;
+
 	if (check_record(a, last, f) != FAIL_NONE)
 		return fail_within(f, "topic %s: the last record", a->ledger_topic);
-	return bound_config_compare(
+	code = bound_config_compare(
 	    last->config, a->config_text, a->accept.accept || a->claim.started, changed, f);
+	if (code == FAIL_CONFIG)
+		fail_more(f, " (mix %s has begun, and is at step %" PRId64 ")", a->config->mix.name,
+		    last->step_next);
+	return code;
 }
 
 /* ---- a changed configuration ---- */
@@ -401,9 +410,11 @@ check_accept(struct attach *a, const struct ledger *last, struct failure *f)
 	if ((uint64_t)last->step_next >= a->accept.until_step)
 		return fail(f, FAIL_CONFIG,
 		    "mix %s is at step %" PRId64 ", and --%s-step %" PRIu64
-		    " is reached: no step follows, and the changed configuration is not accepted",
+		    " is reached: no step follows, and the changed configuration is not accepted: "
+		    "give "
+		    "--%s-step %" PRId64 " or more",
 		    a->config->mix.name, last->step_next, a->accept.ends ? "end-at" : "until",
-		    a->accept.until_step);
+		    a->accept.until_step, a->accept.ends ? "end-at" : "until", last->step_next + 1);
 	advice = strstr(differs.text, "; --accept-config"); /* which is given */
 	if (advice != NULL)
 		*advice = '\0';
@@ -618,13 +629,7 @@ check_no_batches(struct attach *a, rd_kafka_t *all, struct failure *f)
 
 	for (size_t i = 0; code == FAIL_NONE && i < a->config->mix.partitions; i++)
 		if (end[i] > 0)
-			code = fail(f, FAIL_DATA,
-			    "topic %s is empty and topic %s.batches is not: the ledger was "
-			    "deleted, and steps would come a second time; start a mix of another "
-			    "name, or delete this one and start it from step 0: `riffle topics -c "
-			    "%s "
-			    "--delete --mix --create`",
-			    a->ledger_topic, a->config->mix.name, a->config->path);
+			code = mix_loss_fail_ledger(a->config->mix.name, true, a->config->path, f);
 	free(end);
 	return code;
 }

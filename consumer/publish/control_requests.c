@@ -286,12 +286,31 @@ struct sizes {
 	size_t answers_bytes;
 };
 
+enum { LOGGED_BYTES = 200 }; /* of an answer's text */
+
+/* The lines of an answer as one: the log writes a newline as a question mark. */
+static void
+join_lines(char out[static LOGGED_BYTES], const char *text)
+{
+	size_t n = 0;
+
+	for (; *text != '\0' && n + 3 < LOGGED_BYTES; text++) {
+		if (*text == '\n')
+			out[n++] = ';';
+		out[n++] = (char)(*text == '\n' ? ' ' : *text);
+	}
+	out[n] = '\0';
+}
+
 static enum fail_code
 pass_answer(struct output *o, struct ledger_answer *answer, struct failure *f)
 {
+	char what[LOGGED_BYTES];
+
+	join_lines(what, answer->text == NULL ? "" : answer->text);
 	if (answer->accepted)
-		log_info("mix: request id=%s accepted step=%" PRId64 " what=\"%.200s\"", answer->id,
-		    answer->step, answer->text);
+		log_info("mix: request id=%s accepted step=%" PRId64 " what=\"%s\"", answer->id,
+		    answer->step, what);
 	else
 		log_info("mix: request id=%s refused why=\"%s\"", answer->id, answer->text);
 	return output_add_answer(o, answer, f);

@@ -18,6 +18,7 @@
 #include "consumer/derive/assembler.h"
 #include "consumer/domain/domains.h"
 #include "consumer/domain/feed.h"
+#include "consumer/ledger/mix_loss.h"
 #include "consumer/publish/attach.h"
 #include "consumer/publish/control_requests.h"
 #include "consumer/publish/election.h"
@@ -32,6 +33,7 @@
 enum {
 	ASK_TIMEOUT_MS = 30000,
 	FIRST_ANSWER_MS = 10000,
+	LOSS_MS = 5000,      /* of a look for a lost topic, after another failure */
 	LOG_MS = 10000,      /* between two lines on progress, and before a wait is explained */
 	TURN_PAUSE_MS = 100, /* of a standby */
 	GATHER_MS = 300,     /* waiting longer for blocks ends the open transaction first */
@@ -67,6 +69,8 @@ struct mix {
 
 	/* Attached: from attach() to detach(). */
 	struct assembler *assembler;
+	bool other_runs; /* at the start: an active mixer, on the host `other` */
+	char other[64];
 	bool over; /* the ledger says END, or there is nothing to do beside another mixer */
 
 	/* The loop's clock. */
@@ -461,6 +465,35 @@ fit_memory(struct mix *m, const struct mixer *mixer, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Waits for the Ends. What the ledger counts shows which log is gone that was there before. */
+static enum fail_code
+open_domains(struct mix *m, struct failure *f)
+{
+	struct ledger last = {0};
+	enum fail_code code = attach_last(&m->attach, &last, f);
+
+	if (code == FAIL_NONE)
+		code = domains_open(&m->domains, m->attach.reader, m->config, &last, stopped, m, f);
+	ledger_clear(&last);
+	return code;
+}
+
+/* Whether this configuration could continue the mix; nothing is written. */
+static enum fail_code
+check_config(struct mix *m, struct failure *f)
+{
+	struct ledger last = {0};
+	bool found;
+	enum fail_code code = open_domains(m, f);
+
+	if (code == FAIL_NONE)
+		code = attach_bind(&m->attach, m->domains, f);
+	if (code == FAIL_NONE)
+		code = attach_check(&m->attach, &last, &found, f);
+	ledger_clear(&last);
+	return code;
+}
+
 /*
  * A mixer that would publish nothing must not end one that does. A changed configuration that is to
  * be accepted is refused later, as no step follows.
@@ -476,25 +509,43 @@ look_for_nothing_to_do(struct mix *m, struct failure *f)
 		return FAIL_NONE;
 	if (attach_reached(&m->attach, &reached, &step, f) != FAIL_NONE)
 		return f->code;
-	m->over = reached && m->o->active(m->config);
-	if (m->over)
-		log_info("mix: mix=%s step=%" PRId64 ": --until-step %" PRIu64
-			 " is reached, and another mixer is active and continues: nothing to do",
-		    m->config->mix.name, step, m->o->until_step);
+	m->over = reached && m->other_runs;
+	if (!m->over)
+		return FAIL_NONE;
+	if (check_config(m, f) != FAIL_NONE)
+		return f->code;
+	log_info("mix: mix=%s step=%" PRId64 ": --until-step %" PRIu64
+		 " is reached, and another mixer is active on %s, or was within the last %d s: "
+		 "nothing to do",
+	    m->config->mix.name, step, m->o->until_step, m->other, ELECTION_SESSION_MS / 1000);
 	return FAIL_NONE;
 }
 
-/* Waits for the Ends. What the ledger counts shows which log is gone that was there before. */
+/* Before this one joins the election. A standby does not take over from one that runs. */
 static enum fail_code
-open_domains(struct mix *m, struct failure *f)
+look_for_other(struct mix *m, struct failure *f)
 {
-	struct ledger last = {0};
-	enum fail_code code = attach_last(&m->attach, &last, f);
+	m->other_runs = !m->o->standby && m->o->active != NULL &&
+			m->o->active(m->config, m->other, sizeof(m->other));
+	return look_for_nothing_to_do(m, f);
+}
+
+/*
+ * Topics that are missing, or not as they should be, may be signs of a lost one: creating it, or
+ * changing its settings, would not be enough.
+ */
+static enum fail_code
+check_topics(struct mix *m, struct topics_use use, struct failure *f)
+{
+	enum fail_code code = topics_check(m->admin, m->config, use, ASK_TIMEOUT_MS, f);
+	struct failure lost;
 
 	if (code == FAIL_NONE)
-		code = domains_open(&m->domains, m->attach.reader, m->config, &last, stopped, m, f);
-	ledger_clear(&last);
-	return code;
+		return FAIL_NONE;
+	if (mix_loss_check(m->attach.reader, m->config->mix.name, m->config->path, LOSS_MS,
+		&lost) == FAIL_DATA)
+		*f = lost;
+	return f->code;
 }
 
 static enum fail_code
@@ -515,9 +566,8 @@ open_all(struct mix *m, struct failure *f)
 
 	if (kafka_open(&m->admin, &k, f) != FAIL_NONE ||
 	    kafka_wait_broker(m->admin, FIRST_ANSWER_MS, f) != FAIL_NONE ||
-	    topics_check(m->admin, c, use, ASK_TIMEOUT_MS, f) != FAIL_NONE ||
 	    attach_open(&m->attach, c, &accept, f) != FAIL_NONE ||
-	    look_for_nothing_to_do(m, f) != FAIL_NONE)
+	    check_topics(m, use, f) != FAIL_NONE || look_for_other(m, f) != FAIL_NONE)
 		return f->code;
 	if (m->over)
 		return FAIL_NONE;
@@ -828,6 +878,11 @@ attach(struct mix *m, struct failure *f)
 	if (!m->attach.claim.started &&
 	    output_commit(&m->output, mixer_of(m), LEDGER_START, f) != FAIL_NONE)
 		return f->code;
+	if (!m->attach.claim.started && m->other_runs && m->attach.claim.seen != 0)
+		log_warning("mix: MIX-TAKEOVER mix=%s: took over from mixer %016" PRIx64
+			    " on %s, which ends with 3 if it still runs. `riffle mix --standby` "
+			    "waits for its turn instead",
+		    m->config->mix.name, m->attach.claim.seen, m->other);
 	attach_started(&m->attach);
 	m->drew_ms = m->ends_ms = clock_ms();
 	m->ends_back = false;

@@ -77,10 +77,11 @@ struct mix_options {
 	enum fail_code (*confirm)(void *opaque, const char *changes, struct failure *f);
 	void *confirm_opaque;
 	/*
-	 * Whether an active mixer runs already. Asked where until_step is reached: then there is
+	 * Whether an active mixer runs already, and where: its host, into host[room]. One that was
+	 * killed counts until its session ends. Asked where until_step is reached: then there is
 	 * nothing to do, and that mixer is left alone. NULL: it would be fenced.
 	 */
-	bool (*active)(const struct config *c);
+	bool (*active)(const struct config *c, char *host, size_t room);
 	/*
 	 * Called once, when the mix first waits: for trainers, for a domain, or for its turn. NULL:
 	 * nobody is told.

@@ -13,6 +13,7 @@
 #include "common/kafka/offsets.h"
 #include "consumer/batches/lanes.h"
 #include "consumer/ledger/batch_topic.h"
+#include "consumer/ledger/mix_loss.h"
 
 struct watchdog {
 	const char *mix;
@@ -189,8 +190,9 @@ watchdog_judge(const struct ledger *l, const struct ledger_runs *runs,
 
 /* The step is published and does not come: is the topic the one that it was published to? */
 static bool
-judge_topic(struct watchdog *w, const struct ledger *l, char *reason, size_t room)
+judge_topic(struct watchdog *w, const struct ledger *l, int64_t age, char *reason, size_t room)
 {
+	struct ledger settled = *l; /* borrows */
 	char topic[TOPIC_MAX_BYTES + 1];
 	int32_t *partition = NULL;
 	int64_t *low = NULL, *high = NULL;
@@ -198,6 +200,8 @@ judge_topic(struct watchdog *w, const struct ledger *l, char *reason, size_t roo
 	struct lane_map map;
 	int n = 0;
 
+	if (age >= MIX_LOSS_SETTLED_MS) /* the record's own steps show on the lanes, too */
+		settled.step_first = settled.step_next;
 	names_topic(topic, w->mix, "batches");
 	if (kafka_partitions(w->rk, topic, &n, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE && n > 0 &&
 	    lanes_query_map(&map, w->rk, w->mix, n, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE) {
@@ -211,7 +215,7 @@ judge_topic(struct watchdog *w, const struct ledger *l, char *reason, size_t roo
 	    kafka_watermarks_many(w->rk, topic, partition, (size_t)n, low, high, WATCHDOG_ANSWER_MS,
 		&f) == FAIL_NONE) {
 		lane_map_spread(&map, 0, map.lanes, high);
-		batch_topic_judge(w->mix, l, &map, 0, high, map.lanes, &f);
+		batch_topic_judge(w->mix, &settled, &map, 0, high, map.lanes, &f);
 	}
 	free(partition);
 	free(low);
@@ -296,7 +300,7 @@ judge_record(struct watchdog *w, const rd_kafka_message_t *m, const struct watch
 		    w->topic, f.text);
 		return;
 	}
-	if ((uint64_t)ledger.step_next <= r->step || !judge_topic(w, &ledger, reason, room))
+	if ((uint64_t)ledger.step_next <= r->step || !judge_topic(w, &ledger, age, reason, room))
 		judge_ledger(w, &ledger, age, r, reason, room);
 	ledger_clear(&ledger);
 }
@@ -326,6 +330,9 @@ watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, 
 		    "topic %s holds no record any more: its records were deleted. `riffle status` "
 		    "says what to do",
 		    w->topic);
+	else if (m == NULL && mix_loss_check_ledger(w->rk, w->mix, partitions > 0, NULL,
+				  WATCHDOG_ANSWER_MS, &f) == FAIL_DATA)
+		snprintf(reason, room, "%s", f.text);
 	else if (m == NULL)
 		snprintf(
 		    reason, room, "no mixer has written to mix %s yet; start `riffle mix`", w->mix);

@@ -130,6 +130,13 @@ check_published(
 		else if (last.kind == LEDGER_END)
 			code = fail(f, FAIL_DATA, "mix %s has ended before step %" PRId64, mix,
 			    last.step_next);
+		else if (last.step_next == 0)
+			code = fail(f, FAIL_DATA,
+			    "step %" PRIu64
+			    " of mix %s is not published yet: the mix has not begun: run `riffle "
+			    "mix%s%s`",
+			    s->step, mix, c->path == NULL ? "" : " -c ",
+			    c->path == NULL ? "" : c->path);
 		else
 			code = fail(f, FAIL_DATA,
 			    "step %" PRIu64

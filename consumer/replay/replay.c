@@ -103,13 +103,25 @@ seek_filled(struct replay *r, struct failure *f)
 	return step_records_seek(r->records, r->compare_from, f);
 }
 
+/* A topic that cannot be asked is left to the reading, which says more of it. */
+static enum fail_code
+compare_logs(struct replay *r, struct failure *f)
+{
+	bool any;
+	enum fail_code code =
+	    derivation_compare_logs(&r->derived, r->log, r->o->config->path, OPEN_MS, &any, f);
+
+	return code == FAIL_BROKER || code == FAIL_TIMEOUT || code == FAIL_DENIED ? FAIL_NONE
+										  : code;
+}
+
 static enum fail_code
 open_all(struct replay *r, struct failure *f)
 {
 	const struct properties *properties = &r->o->config->kafka;
 
 	if (ledger_log_open(&r->log, r->mix, properties, OPEN_MS, f) != FAIL_NONE ||
-	    check_published(r, f) != FAIL_NONE ||
+	    check_published(r, f) != FAIL_NONE || compare_logs(r, f) != FAIL_NONE ||
 	    step_records_open(&r->records, r->mix, properties, OPEN_MS, f) != FAIL_NONE ||
 	    (r->o->fill == NULL && seek_batches(r, f) != FAIL_NONE))
 		return f->code;

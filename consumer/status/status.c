@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/schedule/weights.h"
+#include "consumer/ledger/mix_loss.h"
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
@@ -528,18 +529,10 @@ find_late_problems(struct status *st)
 static void
 find_topic_problems(struct status *st)
 {
-	size_t missing = 0, first = 0;
+	struct failure missing;
 
-	for (size_t i = st->plan->n; i-- > 0;)
-		if (!st->report[i].exists) {
-			missing++;
-			first = i;
-		}
-	if (missing > 0)
-		problem(st, "STATUS-TOPICS-MISSING",
-		    "%zu of %zu topics are missing, the first: %s: `riffle topics -c %s --create` "
-		    "makes them",
-		    missing, st->plan->n, st->plan->topic[first].name, st->config->path);
+	if (topics_fail_missing(st->config, st->plan, st->report, &missing) != FAIL_NONE)
+		problem(st, "STATUS-TOPICS-MISSING", "%s", missing.text);
 	for (size_t i = 0; i < st->plan->n; i++)
 		if (st->report[i].exists && st->report[i].problem[0] != '\0')
 			problem(st, "STATUS-TOPIC", "topic %s: %s", st->plan->topic[i].name,
@@ -906,6 +899,19 @@ find_silence(struct status *st, int64_t silent_ms)
 }
 
 static void
+add_lost_ledger(struct status *st)
+{
+	struct failure why;
+	bool exists = true;
+
+	for (size_t i = 0; i < st->plan->n; i++)
+		if (st->plan->topic[i].kind == TOPIC_LEDGER)
+			exists = st->report[i].exists;
+	mix_loss_fail_ledger(st->config->mix.name, exists, st->config->path, &why);
+	problem(st, "STATUS-LEDGER-EMPTY", "%s", why.text);
+}
+
+static void
 find_mixer_problems(struct status *st)
 {
 	const struct ledger *l = &st->ledger;
@@ -920,12 +926,7 @@ find_mixer_problems(struct status *st)
 		    "without one the mix cannot continue: start one of another name",
 		    st->config->mix.name);
 	else if (st->state == STATUS_NOT_STARTED && st->batches_written)
-		problem(st, "STATUS-LEDGER-EMPTY",
-		    "topic %s.ledger is empty, and %s.batches has held steps: the ledger was "
-		    "deleted, and `riffle mix` refuses to publish these steps a second time: "
-		    "start a mix of another name, or delete this one and start it from step 0 with "
-		    "`riffle topics -c %s --delete --mix --create`",
-		    st->config->mix.name, st->config->mix.name, st->config->path);
+		add_lost_ledger(st);
 	else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
 		problem(st, "STATUS-NOT-STARTED",
 		    "the mix has not started: `riffle mix -c %s` starts it", st->config->path);

@@ -137,7 +137,7 @@ def test_steps_of_a_batch_that_was_raised_are_republished_to_topics_of_their_siz
 REFUSED = [
     (100, "a multiple of the mix's 8 lanes, not 100: the nearest are 96 and 104"),
     (7, "a multiple of the mix's 8 lanes, not 7: the nearest is 8"),
-    (1 << 20, "max.message.bytes is 1048576, must be 83886080 or more: kafka-configs.sh --alter sets it"),
+    (1 << 20, "max.message.bytes is 1048576, must be 83886080 or more: run `kafka-configs.sh --bootstrap-server "),
 ]
 
 

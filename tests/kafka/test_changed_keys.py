@@ -323,7 +323,7 @@ def test_a_split_with_a_new_set_is_named_and_no_topic_to_create(sealed):
     sealed.config["domains"]["a"]["train"] = ["a.jsonl"]
     sealed.write()
     refused = sealed.produce(check=False)
-    assert refused.returncode == 1 and f"topic {sealed.name}.b is missing: run `riffle topics" in refused.stderr
+    assert refused.returncode == 1 and f"1 of 6 topics are missing, the first: {sealed.name}.b: run `riffle topics" in refused.stderr
 
 
 def test_a_file_that_two_inputs_take_is_refused_before_anything_is_published(corpus):

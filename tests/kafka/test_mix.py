@@ -366,11 +366,12 @@ def test_a_log_that_is_gone_is_told_with_both_numbers(riffle, configure, fill, u
     assert mixer.wait(timeout=60) == 0, mixer.stderr.read()
 
 
-def test_missing_topics_and_a_wrong_number_of_partitions_are_said(riffle, fill, configure):
+def test_missing_topics_and_a_wrong_number_of_partitions_are_said(riffle, fill, configure, bootstrap, unique):
     config = configure({"a": 1}, create=False)
     done = riffle("mix", "-c", config, check=False)
     assert done.returncode == 1 and done.stderr.count("\n") == 1  # somebody may create them yet
-    assert "is missing: run `riffle topics" in done.stderr
+    assert f"mix {unique}-mix has no topics on {bootstrap}: 5 of 5 topics are missing, the first: {unique}.a: run `riffle topics -c " \
+        in done.stderr
     fill("a", partitions=2)
     done = riffle("mix", "-c", config, check=False)
     assert done.returncode == 2 and done.stderr.count("\n") == 1

@@ -224,6 +224,12 @@ clock_ms(void)
 	return cluster->now_ms;
 }
 
+int64_t
+clock_wall_ms(void)
+{
+	return clock_ms();
+}
+
 void
 clock_pause_ms(int64_t ms)
 {

@@ -330,8 +330,8 @@ test_topics_that_are_missing_or_wrong_are_told_with_what_to_do(void **state)
 	(void)state;
 	st->report[1].exists = st->report[2].exists = false;
 	check_problem(st,
-	    "2 of 7 topics are missing, the first: demo.web: `riffle topics -c run.yml "
-	    "--create` makes them");
+	    "2 of 7 topics are missing, the first: demo.web: run `riffle topics -c run.yml "
+	    "--create`");
 	st = mixing();
 	snprintf(st->report[0].problem, sizeof(st->report[0].problem), "has 3 partitions");
 	check_problem(st, "topic demo.code: has 3 partitions");
