@@ -656,6 +656,17 @@ def test_what_listens_in_place_of_a_broker_is_named(riffle, write_config, answer
     assert "receive.message.max.bytes" not in done.stderr
 
 
+def test_a_file_in_place_of_the_command_is_named(riffle, write_config):
+    path = write_config(GOOD)
+    done = riffle(path, "mix", check=False)
+    assert (done.returncode, done.stderr) == (2, f"riffle: {path} is a file: the command comes first, as in riffle mix -c {path}\n")
+
+
+def test_a_number_below_0_is_a_whole_number_that_is_out_of_range(riffle):
+    done = riffle("read", "--mix", "m", "--rank", "-1", check=False)
+    assert done.returncode == 2 and "--rank: out of range: -1 (0 to " in done.stderr
+
+
 @pytest.mark.parametrize("address, code, says", [
     ("http://127.0.0.1:9092", 2, "RIFFLE_BOOTSTRAP: bootstrap.servers is http://127.0.0.1:9092: write HOST:PORT, for example 127.0.0.1:9092"),
     ("127.0.0.1:abc", 2, 'RIFFLE_BOOTSTRAP: bootstrap.servers is 127.0.0.1:abc: "abc" is not a port (1 to 65535)'),
