@@ -63,6 +63,9 @@ fail_unknown(const char *name, struct failure *f)
 	nearest_init(&near, name);
 	for (const struct command *const *c = command_all; *c != NULL; c++)
 		nearest_offer(&near, (*c)->name);
+	if (strchr(name, '.') != NULL && access(name, F_OK) == 0)
+		return fail(f, FAIL_USAGE,
+		    "%s is a file: the command comes first, as in riffle mix -c %s", name, name);
 	if (near.best != NULL)
 		return fail(f, FAIL_USAGE,
 		    "unknown command %s (did you mean %s?); see riffle --help", name, near.best);

@@ -33,6 +33,9 @@ set_count(const struct option_row *row, void *to, const char *text, struct failu
 	enum scalar_result result = size ? scalar_size(text, row->min, max, &value)
 					 : scalar_count(text, row->min, max, &value);
 
+	if (!size && text[0] == '-' &&
+	    scalar_count(text + 1, 0, UINT64_MAX, &value) != SCALAR_MALFORMED)
+		result = SCALAR_RANGE; /* a whole number below 0 */
 	if (result == SCALAR_OK) {
 		if (row->kind == OPTION_COUNT32)
 			*(uint32_t *)to = (uint32_t)value;

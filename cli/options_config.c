@@ -91,7 +91,16 @@ set_properties(struct config *c, const struct options *o, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* A failure names what gave the property: a line of the file, or an option. */
+/* Whether RIFFLE_BOOTSTRAP gave the property, which wins over the file. */
+static bool
+of_environment(const struct property *p)
+{
+	const char *variable = getenv("RIFFLE_BOOTSTRAP");
+
+	return strcmp(p->name, "bootstrap.servers") == 0 && variable != NULL && *variable != '\0';
+}
+
+/* A failure names what gave the property: a line of the file, an option, or the environment. */
 static enum fail_code
 check_properties(const struct config *c, const struct options *o, struct failure *f)
 {
@@ -103,6 +112,8 @@ check_properties(const struct config *c, const struct options *o, struct failure
 		if (kafka_check_property(p, f) == FAIL_NONE)
 			continue;
 		option = given_by_option(o, p->name);
+		if (option == NULL && of_environment(p))
+			option = "RIFFLE_BOOTSTRAP";
 		if (option != NULL)
 			return fail_within(f, "%s", option);
 		line = config_property_line(c, p->name);

@@ -11,6 +11,15 @@
 #include "consumer/admin/request.h"
 #include "consumer/mixer/request_ids.h"
 
+/* Whether what stands before the "=" is a number with a point: no domain has such a name. */
+static bool
+is_weight(const char *word, const char *equals)
+{
+	size_t n = (size_t)(equals - word);
+
+	return memchr(word, '.', n) != NULL && strspn(word, "0123456789.") == n;
+}
+
 /* `weight` has room. An entry counts only once it is whole, for control_clear(). */
 static enum fail_code
 add_weight(struct control *c, const char *word, struct failure *f)
@@ -18,6 +27,9 @@ add_weight(struct control *c, const char *word, struct failure *f)
 	const char *equals = strchr(word, '=');
 	struct ledger_raw_weight *w = &c->weight[c->weights_n];
 
+	if (equals != NULL && names_valid(equals + 1) && is_weight(word, equals))
+		return fail(f, FAIL_USAGE, "\"%s\" is not DOMAIN=WEIGHT: write %s=%.*s", word,
+		    equals + 1, (int)(equals - word), word);
 	if (equals == NULL || equals == word)
 		return fail(f, FAIL_USAGE, "\"%s\" is not DOMAIN=WEIGHT", word);
 	if (scalar_number(equals + 1, &w->weight) != SCALAR_OK || w->weight < 0)
@@ -61,6 +73,9 @@ request_words_place(struct control *c, const char *word, struct failure *f)
 	c->domain = strndup(word, slash == NULL ? strlen(word) : (size_t)(slash - word));
 	if (c->domain == NULL)
 		return fail_memory(f);
+	if (strstr(word, "..") != NULL)
+		return fail(f, FAIL_USAGE,
+		    "\"%s\" is not a name of a domain: DOMAIN comes first, then a..b", word);
 	if (!names_valid(c->domain))
 		return fail(f, FAIL_USAGE, "\"%s\" is not a name of a domain", c->domain);
 	if (slash != NULL && scalar_count(slash + 1, 0, INT32_MAX, &partition) != SCALAR_OK)
@@ -84,7 +99,7 @@ fail_unknown(
 			nearest_list(&near, c->domains[i].name);
 		else
 			nearest_offer(&near, c->domains[i].name);
-	fail(f, FAIL_DATA, "the mix has no domain %s", domain);
+	fail(f, FAIL_USAGE, "the mix has no domain %s", domain);
 	return nearest_fail_more(&near, "it has", f);
 }
 

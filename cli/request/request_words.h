@@ -32,7 +32,7 @@ enum fail_code request_words_weights(
 enum fail_code request_words_place(struct control *c, const char *word, struct failure *f);
 
 /*
- * FAIL_DATA: neither the mix, by `last` (NULL: not started), nor the configuration has the domain.
+ * FAIL_USAGE: neither the mix, by `last` (NULL: not started), nor the configuration has the domain.
  * Names the nearest one, and all that there are.
  */
 enum fail_code request_words_known(

@@ -33,7 +33,7 @@ fail_unknown_run(const struct status *st, const char *name, struct failure *f)
 	nearest_init(&near, name);
 	for (size_t i = 0; i < st->runs_n; i++)
 		nearest_list(&near, st->run[i].name);
-	fail(f, FAIL_DATA, "mix %s has no run %s", st->config->mix.name, name);
+	fail(f, FAIL_USAGE, "mix %s has no run %s", st->config->mix.name, name);
 	return nearest_fail_more(&near, "it has", f);
 }
 

@@ -11,6 +11,7 @@
 
 #include "common/base/log.h"
 #include "common/config/property_names.h"
+#include "common/kafka/brokers.h"
 #include "common/kafka/kafka_internal.h"
 #include "common/kafka/kafka_stats.h"
 
@@ -109,10 +110,8 @@ set(rd_kafka_conf_t *conf, const char *name, const char *value, struct failure *
 	char why[256];
 	rd_kafka_conf_res_t refused;
 
-	/* librdkafka takes it, and then waits for a broker that cannot answer. */
-	if (strcmp(name, "bootstrap.servers") == 0 && value[strspn(value, " ,")] == '\0')
-		return fail(f, FAIL_CONFIG,
-		    "kafka property bootstrap.servers: is empty: give HOST:PORT of a broker");
+	if (strcmp(name, "bootstrap.servers") == 0 && brokers_check(value, f) != FAIL_NONE)
+		return f->code;
 	refused = rd_kafka_conf_set(conf, name, value, why, sizeof(why));
 
 	if (refused == RD_KAFKA_CONF_OK)
@@ -448,6 +447,7 @@ on_request(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, in
 
 	(void)rk, (void)socket, (void)broker, (void)broker_id, (void)api_version;
 	(void)correlation, (void)n;
+	atomic_store(&h->asked, true);
 	if (joins(api_key))
 		atomic_store(&h->joining, true);
 	return RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -536,11 +536,8 @@ configure(
 		rd_kafka_conf_set_dr_msg_cb(conf, on_delivery);
 	if (o->stats != NULL) /* else librdkafka makes none */
 		rd_kafka_conf_set_stats_cb(conf, on_stats);
-	/* Of the other roles only kafka_waits() wants to see answers. */
-	if ((o->role == KAFKA_TRANSACTIONAL || o->role == KAFKA_MEMBER ||
-		rd_kafka_version() >= KAFKA_FORGETS_FIRST) &&
-	    rd_kafka_conf_interceptor_add_on_new(conf, "riffle", on_new, h) !=
-		RD_KAFKA_RESP_ERR_NO_ERROR)
+	if (rd_kafka_conf_interceptor_add_on_new(conf, "riffle", on_new, h) !=
+	    RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fail_memory(f);
 	code = set_all(conf, o, h->client, f);
 	if (code == FAIL_NONE)
@@ -573,6 +570,7 @@ handle_new(const struct kafka_options *o)
 	h->hasty = o->hasty;
 	h->group_chosen = o->group != NULL;
 	h->commits = o->group != NULL && !o->asks_only;
+	h->broker_named = properties_value(o->properties, "bootstrap.servers") != NULL;
 	/* The failure of a query, or of the wait that follows, names the cause: see kafka.h. */
 	kafka_log_set_quiet(&h->log, o->role == KAFKA_ADMIN || o->quiet);
 	h->delivered = o->delivered;

@@ -4,6 +4,7 @@
  * Files of this room:
  *     kafka            handles: opened with the right properties, closed without waiting for ever
  *     kafka_query      does a broker answer, partitions, watermarks, the last record
+ *     brokers          bootstrap.servers: what is an address of a broker
  *     offsets          what a partition's first offset and end mean
  *     kafka_fail       what librdkafka's errors mean; retries until a deadline
  *     kafka_log        what librdkafka's threads report, as log lines

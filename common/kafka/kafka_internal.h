@@ -21,6 +21,7 @@ struct kafka_handle {
 	char *bootstrap;
 	/* For messages: cut where they are longer, "" where there is none. */
 	char group[256], transactional_id[256], user[256];
+	bool broker_named;  /* bootstrap.servers is the user's, not the default */
 	bool group_chosen;  /* the caller named the group */
 	bool hasty;         /* see struct kafka_options */
 	bool commits;       /* and will commit to it: not asks_only */
@@ -30,6 +31,7 @@ struct kafka_handle {
 	struct kafka_stats *stats; /* the caller's; NULL: none are taken */
 	atomic_bool doubtful;      /* what kafka_doubtful() returns; set by librdkafka's threads */
 	atomic_bool joining;       /* KAFKA_MEMBER: a JoinGroup or SyncGroup is not answered yet */
+	atomic_bool asked;         /* a connection was made, and a request sent on it */
 	atomic_uint answers;       /* how many requests were answered; by librdkafka's threads */
 	/* kafka_waits(): since when there has been no answer, and which was the last. */
 	atomic_uint silent_behind;

@@ -7,12 +7,14 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "common/base/log.h"
+#include "common/kafka/brokers.h"
 #include "common/kafka/kafka_internal.h"
 #include "common/kafka/offsets.h"
 
@@ -88,12 +90,84 @@ bootstrap_origin(const struct kafka_handle *h)
 		   : "bootstrap.servers";
 }
 
+/* The host that DNS does not have, of "h:1: Failed to resolve 'h:1': Name or service ..."; else "". */
+static void
+unknown_host(const char *cause, char host[static KAFKA_CAUSE_MAX])
+{
+	const char *begin = strstr(cause, "Failed to resolve '"), *end;
+
+	host[0] = '\0';
+	if (begin == NULL || strstr(begin, gai_strerror(EAI_NONAME)) == NULL)
+		return;
+	begin = strchr(begin, '\'') + 1;
+	end = strchr(begin, '\'');
+	while (end > begin && *end != ':')
+		end--;
+	snprintf(host, KAFKA_CAUSE_MAX, "%.*s", (int)(end - begin), begin);
+}
+
+/*
+ * Whether waiting is of no use for a name that DNS does not have. The cause is that of the last
+ * address, so the others of a list must be waited for.
+ */
+static bool
+hopeless_name(rd_kafka_t *rk)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	char cause[KAFKA_CAUSE_MAX], host[KAFKA_CAUSE_MAX];
+
+	kafka_log_cause(&h->log, cause);
+	unknown_host(cause, host);
+	return host[0] != '\0' && strchr(h->bootstrap, ',') == NULL;
+}
+
+/* Whether something accepts connections and answers nothing. librdkafka gives up after 10 s. */
+static bool
+silent(struct kafka_handle *h, const char *cause)
+{
+	return atomic_load(&h->asked) && atomic_load(&h->answers) == 0 &&
+	       (cause[0] == '\0' ||
+		   strstr(cause, "ApiVersionRequest failed: Local: Timed out") != NULL);
+}
+
+static bool
+on_this_machine(const char *list)
+{
+	return strncmp(list, "localhost", 9) == 0 || strncmp(list, "127.", 4) == 0;
+}
+
+/* Why no broker answers, and what to do, from the cause that librdkafka gave. */
+static void
+explain_cause(rd_kafka_t *rk, const char *cause, char *out, size_t room)
+{
+	struct kafka_handle *h = rd_kafka_opaque(rk);
+	const char *protocol = other_protocol(cause);
+	char host[KAFKA_CAUSE_MAX];
+
+	unknown_host(cause, host);
+	if (protocol != NULL)
+		snprintf(out, room,
+		    "what listens there speaks %s, not Kafka's protocol; is it another port?",
+		    protocol);
+	else if (host[0] != '\0')
+		snprintf(out, room, "host %s is not known: correct the name", host);
+	else if (silent(h, cause))
+		snprintf(out, room,
+		    "it accepts connections but does not answer as a Kafka broker does: is it "
+		    "another program's port, or one with TLS (security.protocol)?");
+	else
+		snprintf(out, room, "%s%s", cause[0] == '\0' ? "no answer" : cause,
+		    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)"
+		    : on_this_machine(h->bootstrap)
+			? "; is it running? (`riffle-kafka up` starts one for trials)"
+			: "; is it running?");
+}
+
 static enum fail_code
 fail_no_broker(rd_kafka_t *rk, struct failure *f)
 {
 	struct kafka_handle *h = rd_kafka_opaque(rk);
-	char cause[KAFKA_CAUSE_MAX];
-	const char *protocol;
+	char cause[KAFKA_CAUSE_MAX], why[2 * KAFKA_CAUSE_MAX];
 
 	if (stopped())
 		return fail(
@@ -101,15 +175,17 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	if (kafka_check_threads(1, f) != FAIL_NONE || kafka_check_files(1, f) != FAIL_NONE)
 		return f->code;
 	kafka_log_cause(&h->log, cause);
-	protocol = other_protocol(cause);
-	if (protocol != NULL)
-		return fail(f, FAIL_BROKER,
-		    "no broker answers at %s (%s): what listens there speaks %s, not Kafka's "
-		    "protocol; is it another port?",
-		    h->bootstrap, bootstrap_origin(h), protocol);
-	fail(f, FAIL_BROKER, "no broker answers at %s (%s): %s%s", h->bootstrap,
-	    bootstrap_origin(h), cause[0] == '\0' ? "no answer" : cause,
-	    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)" : "; is it running?");
+	explain_cause(rk, cause, why, sizeof(why));
+	if (h->broker_named)
+		fail(f, FAIL_BROKER, "no broker answers at %s (%s): %s%s", h->bootstrap,
+		    bootstrap_origin(h), why,
+		    brokers_without_port(h->bootstrap) ? " (no port was given: 9092 is taken)"
+						       : "");
+	else
+		fail(f, FAIL_BROKER,
+		    "no broker is named (kafka.bootstrap.servers, RIFFLE_BOOTSTRAP), and none "
+		    "answers at the default, %s: %s",
+		    h->bootstrap, why);
 	return fail_files(f);
 }
 
@@ -136,6 +212,8 @@ first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
 	int64_t now_ms = clock_ms();
 
 	if (hopeless(rk) || stopped() || !kafka_again(rk, err, w->deadline_ms))
+		return false;
+	if (now_ms - w->begun_ms >= SAID_MS && hopeless_name(rk))
 		return false;
 	if (!w->said && now_ms - w->begun_ms >= SAID_MS) {
 		w->said = true;

@@ -165,8 +165,8 @@ check_world(const struct lanes *l, const struct lanes_options *o, struct failure
 	if (o->world > lanes)
 		return fail(f, FAIL_CONFIG,
 		    "a world of %" PRIu32 " ranks is larger than the %" PRIu32
-		    " lanes of topic %s, and a rank reads at least one",
-		    o->world, lanes, l->topic);
+		    " lanes of topic %s: at most %" PRIu32 " ranks; more lanes need a new mix",
+		    o->world, lanes, l->topic, lanes);
 	if (o->uneven || lanes % o->world == 0)
 		return FAIL_NONE;
 	while (lanes % below != 0)
@@ -176,7 +176,7 @@ check_world(const struct lanes *l, const struct lanes_options *o, struct failure
 	return fail(f, FAIL_CONFIG,
 	    "a world of %" PRIu32 " ranks does not divide the %" PRIu32
 	    " lanes of topic %s: take %" PRIu32 " or %" PRIu32
-	    ", or let ranks differ by one lane (uneven)",
+	    ", or let ranks differ by one lane (--uneven, in Python uneven=True)",
 	    o->world, lanes, l->topic, below, above);
 }
 

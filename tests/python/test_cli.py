@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import socketserver
 import struct
 import subprocess
@@ -655,9 +656,41 @@ def test_what_listens_in_place_of_a_broker_is_named(riffle, write_config, answer
     assert "receive.message.max.bytes" not in done.stderr
 
 
+def test_a_file_in_place_of_the_command_is_named(riffle, write_config):
+    path = write_config(GOOD)
+    done = riffle(path, "mix", check=False)
+    assert (done.returncode, done.stderr) == (2, f"riffle: {path} is a file: the command comes first, as in riffle mix -c {path}\n")
+
+
+def test_a_number_below_0_is_a_whole_number_that_is_out_of_range(riffle):
+    done = riffle("read", "--mix", "m", "--rank", "-1", check=False)
+    assert done.returncode == 2 and "--rank: out of range: -1 (0 to " in done.stderr
+
+
+@pytest.mark.parametrize("address, code, says", [
+    ("http://127.0.0.1:9092", 2, "RIFFLE_BOOTSTRAP: bootstrap.servers is http://127.0.0.1:9092: write HOST:PORT, for example 127.0.0.1:9092"),
+    ("127.0.0.1:abc", 2, 'RIFFLE_BOOTSTRAP: bootstrap.servers is 127.0.0.1:abc: "abc" is not a port (1 to 65535)'),
+    ("kafka.nowhere.invalid", 1, "host kafka.nowhere.invalid is not known: correct the name (no port was given: 9092 is taken)"),
+])
+def test_an_address_that_cannot_be_one_is_refused_without_a_long_wait(riffle, write_config, address, code, says):
+    path = write_config(GOOD + "kafka: {bootstrap.servers: b1}\n")
+    done = riffle("topics", "-c", path, check=False, timeout=7, env={"RIFFLE_BOOTSTRAP": address})
+    assert (done.returncode, says in done.stderr) == (code, True), done.stderr
+
+
+def test_a_port_that_answers_nothing_is_no_broker_that_is_down(riffle, write_config):
+    """Python's http.server is one: it waits for the end of a line, which Kafka's requests do not have."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        done = riffle("topics", "-c", write_config(GOOD), check=False, timeout=60, env={"RIFFLE_BOOTSTRAP": address})
+    assert done.returncode == 1
+    assert f"no broker answers at {address}" in done.stderr and "it accepts connections but does not answer as a Kafka broker" in done.stderr
+    assert "is it running" not in done.stderr
+
+
 def test_an_empty_address_of_the_broker_is_refused_at_once_with_its_place(riffle, write_config):
     """librdkafka takes it, and would wait for a broker."""
     path = write_config(GOOD + 'kafka: {bootstrap.servers: " "}\n')
     done = riffle("topics", "-c", path, check=False, timeout=5, env={"RIFFLE_BOOTSTRAP": ""})
     assert done.returncode == 2 and f"{path}:" in done.stderr
-    assert "bootstrap.servers: is empty: give HOST:PORT of a broker" in done.stderr
+    assert "bootstrap.servers is empty: give HOST:PORT of a broker" in done.stderr

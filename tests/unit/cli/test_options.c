@@ -259,7 +259,7 @@ test_every_mistake_has_one_sentence(void **unused)
 	    {"--rank 0", "--rank: out of range: 0 (1 to 7)"},
 	    {"--rank 8", "--rank: out of range: 8 (1 to 7)"},
 	    {"--rank x", "--rank: not a whole number: x (1 to 7)"},
-	    {"--rank -1", "--rank: not a whole number: -1 (1 to 7)"},
+	    {"--rank -1", "--rank: out of range: -1 (1 to 7)"},
 	    {"--steps 18446744073709551616",
 		"--steps: out of range: 18446744073709551616 (0 to 18446744073709551615)"},
 	    {"--memory 1023",

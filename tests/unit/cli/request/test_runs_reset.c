@@ -16,7 +16,10 @@ check(const char *name, uint64_t to, const char *refused)
 	struct runs_reset r = {.config = &config, .run = name, .to_step = to, .idle_ms = IDLE_MS};
 	struct failure f = {0};
 
-	assert_int_equal(runs_reset_check(&r, &st, &f), refused == NULL ? FAIL_NONE : FAIL_DATA);
+	assert_int_equal(runs_reset_check(&r, &st, &f), refused == NULL ? FAIL_NONE
+							: strstr(refused, "no run nobody") != NULL
+							    ? FAIL_USAGE
+							    : FAIL_DATA);
 	if (refused != NULL)
 		assert_non_null(strstr(f.text, refused));
 }

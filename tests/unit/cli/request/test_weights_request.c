@@ -83,12 +83,12 @@ test_a_domain_that_nobody_knows_is_named_with_the_one_that_is_near(void **unused
 	struct failure f = {0};
 
 	(void)unused;
-	check(&started, plain, "cod=1", "", FAIL_DATA, LEDGER_WEIGHTS, "");
-	check(NULL, plain, "web=1", "cod=1", FAIL_DATA, LEDGER_WEIGHTS, "");
-	check(&started, leave, "", "", FAIL_DATA, LEDGER_LEAVE, "");
+	check(&started, plain, "cod=1", "", FAIL_USAGE, LEDGER_WEIGHTS, "");
+	check(NULL, plain, "web=1", "cod=1", FAIL_USAGE, LEDGER_WEIGHTS, "");
+	check(&started, leave, "", "", FAIL_USAGE, LEDGER_LEAVE, "");
 	check(&started, join, "web=1", "", FAIL_NONE, LEDGER_JOIN, "fresh"); /* its topic tells */
-	check(&started, join, "cod=1", "", FAIL_DATA, LEDGER_JOIN, "");
-	assert_int_equal(request_words_known("cod", &started, &config, &f), FAIL_DATA);
+	check(&started, join, "cod=1", "", FAIL_USAGE, LEDGER_JOIN, "");
+	assert_int_equal(request_words_known("cod", &started, &config, &f), FAIL_USAGE);
 	assert_string_equal(
 	    f.text, "the mix has no domain cod (did you mean code?); it has web, code, books");
 }
