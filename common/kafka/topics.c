@@ -651,12 +651,10 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
 		if (!report[i].exists)
 			code = fail(f, FAIL_BROKER,
-			    "topic %s is missing: run `riffle topics -c %s --create`",
-			    p->topic[i].name, c->path);
+			    "topic %s is missing: run `riffle topics --create`", p->topic[i].name);
 		else if (report[i].problem[0] != '\0')
-			code =
-			    fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics -c %s` shows all)",
-				p->topic[i].name, report[i].problem, c->path);
+			code = fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics` shows all)",
+			    p->topic[i].name, report[i].problem);
 	if (code == FAIL_NONE)
 		topics_warn_hidden(rk, p, report);
 	free(report);
