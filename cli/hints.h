@@ -8,7 +8,7 @@
  *
  *     `riffle topics --create`  -->  `riffle topics -c run.yml --create`
  *
- * A hint stays as it is if it has a -c already, if its command takes none, or if RIFFLE_CONFIG
+ * A hint is unchanged if it has a -c already, if its command takes none, or if RIFFLE_CONFIG
  * named the configuration: then the command works as written. -X is not repeated, as its value may
  * be a secret, and neither is -s kafka.NAME.
  */
