@@ -207,6 +207,7 @@ run(int argc, char **argv, struct failure *f)
 	struct rejects_query q = {.take = take, .opaque = &l};
 	struct config *c = NULL;
 	struct options o;
+	size_t unused;
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_rejects, argc, argv, &a, f) != FAIL_NONE ||
@@ -219,6 +220,9 @@ run(int argc, char **argv, struct failure *f)
 	code = rejects_log_read(&q, f);
 	if (code == FAIL_NONE && l.no_memory)
 		code = fail_memory(f);
+	if (code == FAIL_NONE && l.records == 0 &&
+	    a.domain != NULL) /* a removed domain may have some */
+		code = config_find_domain(&unused, c, a.domain, f);
 	if (code == FAIL_NONE && a.json)
 		print_counts_json(&l);
 	else if (code == FAIL_NONE)

@@ -19,6 +19,7 @@
  *     options         a command's description and its options, parsed
  *     options_config  the configuration that the options name, opened
  *     options_help    riffle NAME --help
+ *     hints           adds -c FILE to the commands that messages suggest
  *     json_print      a JSON value to a stream
  *     json_writer     JSON as it is written, where it is large and often made
  *     version         riffle --version

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/hints.h"
 #include "cli/manual/man_page.h"
 #include "cli/version.h"
 #include "common/base/log.h"
@@ -140,12 +141,12 @@ finish(const struct command *c, enum fail_code code, struct failure *f)
 	const char *name = c == NULL ? "" : c->name, *space = c == NULL ? "" : " ";
 	bool colours = terminal_colours(STDERR_FILENO);
 	const char *red = colours ? TERMINAL_RED : "", *plain = colours ? TERMINAL_PLAIN : "";
-
-	char shown[FAILURE_TEXT_MAX * TEXT_SHOWN_FACTOR];
+	char text[HINTS_TEXT_MAX], shown[sizeof(text) * TEXT_SHOWN_FACTOR];
 
 	if (code == FAIL_BROKER || code == FAIL_TIMEOUT || code == FAIL_IO)
 		fail_files(f);
-	text_show(shown, sizeof(shown), TEXT_LINE, f->text, strlen(f->text));
+	hints_say(text, sizeof(text), code == FAIL_NONE ? "" : f->text);
+	text_show(shown, sizeof(shown), TEXT_LINE, text, strlen(text));
 	if (log_form() == LOG_JSON)
 		finish_json(c, code, f);
 	else if (code == FAIL_STOPPED)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/hints.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/nearest.h"
@@ -439,6 +440,8 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 	log_set_form(o->log);
 	if (o->configs.n > 0)
 		o->config = o->configs.text[o->configs.n - 1];
+	if (o->config != NULL)
+		hints_set(o->config, &o->overrides);
 	if (o->config == NULL && (c->common & OPTIONS_CONFIG) != 0)
 		o->config = config_of_environment();
 	o->argument = argv + optind;

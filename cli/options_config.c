@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/options.h"
 #include "common/base/names.h"
@@ -151,7 +152,9 @@ options_config_named(
 		set[n++] = name;
 	}
 	if (config_open_with(out, o->config, set, n, f) != FAIL_NONE)
-		return f->code;
+		return o->configs.n == 0 && access(o->config, R_OK) != 0
+			   ? fail_more(f, " (RIFFLE_CONFIG names this file)")
+			   : f->code;
 	if (set_properties(*out, o, f) == FAIL_NONE && check_properties(*out, o, f) == FAIL_NONE)
 		return FAIL_NONE;
 	config_close(*out);
@@ -221,8 +224,9 @@ name_only_mix(struct config *c, const char *topics, size_t n, struct failure *f)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s",
 		    i == 0 ? "" : ", ", (int)(strlen(at) - strlen(LEDGER_END)), at);
 	if (n > 1)
-		return fail(f, FAIL_CONFIG, "which mix? the broker has %zu: %s%s: give --mix NAME",
-		    n, names, used < sizeof(names) ? "" : "...");
+		return fail(f, FAIL_CONFIG,
+		    "which mix? the broker has %zu: %s%s: give --mix NAME, or -c FILE", n, names,
+		    used < sizeof(names) ? "" : "...");
 	return name_mix(c, names, f);
 }
 

@@ -90,13 +90,16 @@ print_split(const struct config *c)
 }
 
 static void
-print_summary(const struct config *c)
+print_summary(const struct config *c, bool inputs)
 {
 	printf("%s: ok: corpus %s, %zu domain%s", c->path, c->corpus, c->domains_n,
 	    c->domains_n == 1 ? "" : "s");
 	if (c->mix.name != NULL)
 		printf(", mix %s: %u x %u tokens a step on %u lanes", c->mix.name,
 		    c->mix.global_batch, c->sequence_length, c->mix.lanes);
+	if (inputs)
+		printf("; of each domain's files, only the first %d records were read",
+		    SOURCE_CHECK_RECORDS);
 	printf("\n");
 	print_split(c);
 	if (c->mix.name != NULL && c->mix.weights_kind == CONFIG_WEIGHTS_MAP)
@@ -157,7 +160,7 @@ run(int argc, char **argv, struct failure *f)
 		left_out_warn(c, NULL, 0);
 	if (code == FAIL_NONE) {
 		round_shares_warn(c);
-		print_summary(c);
+		print_summary(c, !a.no_inputs);
 	}
 	config_close(c);
 	return code;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cli/command.h"
+#include "cli/hints.h"
 #include "cli/http/endpoint.h"
 #include "cli/metrics/metrics_listener.h"
 #include "cli/mix/mixes.h"
@@ -170,6 +171,7 @@ check(const struct arguments *a, struct failure *f)
 
 struct job {
 	const struct arguments *arguments;
+	const struct option_list *overrides;
 	struct config *config[MIXES_MAX];
 	const char *name[MIXES_MAX];
 	size_t n;
@@ -197,6 +199,8 @@ run_one(void *opaque, size_t i, struct mixes_link *link, struct failure *f)
 	    .waits_opaque = link,
 	};
 
+	if (link != NULL) /* the last -c is that of another mix */
+		hints_set(j->config[i]->path, j->overrides);
 	mix.until_step = mix.ends ? a->end_step : a->until_step;
 	if (link != NULL && metrics.address != NULL) {
 		if (endpoint_nth(address, "--metrics", a->metrics.address, i, f) != FAIL_NONE)
@@ -285,8 +289,8 @@ static enum fail_code
 run(int argc, char **argv, struct failure *f)
 {
 	struct arguments a = defaults;
-	struct job j = {.arguments = &a};
 	struct options o;
+	struct job j = {.arguments = &a, .overrides = &o.overrides};
 	enum fail_code code;
 
 	if (options_parse(&o, &cmd_mix, argc, argv, &a, f) != FAIL_NONE ||

@@ -116,9 +116,9 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 	assert(i < p->n);
 	if (d->partitions_n == 0)
 		return fail(f, FAIL_CONFIG,
-		    "domain %s has no topic yet: `riffle topics -c %s --create` makes it, `riffle "
+		    "domain %s has no topic yet: `riffle topics --create` makes it, `riffle "
 		    "produce` fills it; or give --sizes",
-		    d->name, c->path);
+		    d->name);
 	if (d->partitions_n != c->domains[i].partitions)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s has %zu partitions, the configuration wants %" PRIu32

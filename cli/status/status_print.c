@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/hints.h"
 #include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/terminal/terminal.h"
@@ -283,12 +284,15 @@ static void
 print_problems(const struct status *st, FILE *to)
 {
 	bool colours = terminal_colours(fileno(to));
+	char said[HINTS_TEXT_MAX];
 
 	if (st->problems_n > 0)
 		fprintf(to, "\n");
-	for (size_t i = 0; i < st->problems_n; i++)
+	for (size_t i = 0; i < st->problems_n; i++) {
+		hints_say(said, sizeof(said), st->problem[i].text);
 		fprintf(to, "%s! %s%s %s\n", colours ? TERMINAL_YELLOW : "", st->problem[i].code,
-		    colours ? TERMINAL_PLAIN : "", TEXT_SHOWN(st->problem[i].text));
+		    colours ? TERMINAL_PLAIN : "", TEXT_SHOWN(said));
+	}
 	if (st->problems_more > 0)
 		fprintf(to, "! and %zu more\n", st->problems_more);
 }

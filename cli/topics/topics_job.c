@@ -193,7 +193,7 @@ topics_job_check_mixes(struct topics_job *j, bool drawn, bool force, struct fail
 	}
 	if (code == FAIL_CONFIG)
 		fail_more(f,
-		    ". Delete the mix first (`riffle topics --delete --mix` with its file)%s",
+		    ". Delete the mix first (`riffle topics -c ITS_FILE --delete --mix`)%s",
 		    drawn ? "" : ", or use --force");
 	free(mix);
 	return code;
@@ -355,10 +355,9 @@ warn_cut(const struct topics_job *j, struct failure *f)
 			log_warning("topics: TOPICS-CUT topic %s: its first %" PRId64
 				    " records (partition %" PRId32
 				    ") were deleted, by retention or DeleteRecords: a mix stops "
-				    "where it would draw one of them; `riffle status -c %s` says "
+				    "where it would draw one of them; `riffle status` says "
 				    "how it continues without them",
-			    list->elems[i].topic, low[i], list->elems[i].partition,
-			    j->config->path);
+			    list->elems[i].topic, low[i], list->elems[i].partition);
 	free(low);
 	free(high);
 	rd_kafka_topic_partition_list_destroy(list);

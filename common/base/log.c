@@ -30,6 +30,7 @@ static _Atomic enum log_level level_max = LOG_INFO;
 static _Atomic enum log_form form_now = LOG_LOGFMT;
 static atomic_bool colours, bar;
 static char tail_now[LOG_TAIL_MAX];
+static log_rewrite *hints_now;
 
 /* Held for reading by whoever logs a line. */
 static pthread_rwlock_t sink_lock = PTHREAD_RWLOCK_INITIALIZER;
@@ -70,6 +71,12 @@ void
 log_set_tail(const char *text)
 {
 	snprintf(tail_now, sizeof(tail_now), "%s", text);
+}
+
+void
+log_set_hints(log_rewrite *rewrite)
+{
+	hints_now = rewrite;
 }
 
 void
@@ -448,6 +455,17 @@ put_tail(char text[static LOG_LINE_MAX])
 }
 
 static void
+complete_hints(char text[static LOG_LINE_MAX])
+{
+	char plain[LOG_LINE_MAX];
+
+	if (hints_now == NULL)
+		return;
+	memcpy(plain, text, strlen(text) + 1);
+	hints_now(text, LOG_LINE_MAX, plain);
+}
+
+static void
 put(enum log_level level, const char *format, va_list ap)
 {
 	char text[LOG_LINE_MAX], line[LOG_LINE_MAX];
@@ -456,6 +474,7 @@ put(enum log_level level, const char *format, va_list ap)
 	if (level > level_max)
 		return;
 	vsnprintf(text, sizeof(text), format, ap);
+	complete_hints(text);
 	text_show(line, sizeof(line), TEXT_LINE, text, strlen(text));
 	put_tail(text);
 	put_tail(line);
@@ -494,6 +513,12 @@ log_plain(enum log_level level, const char *format, ...)
 	va_start(ap, format);
 	text_vadd(&whole, format, ap);
 	va_end(ap);
+	if (whole.n > 0 && whole.n < sizeof(text)) { /* a longer one is a list, without hints */
+		memcpy(text, whole.bytes, whole.n + 1);
+		complete_hints(text);
+		text_clear(&whole);
+		text_add(&whole, "%s", text);
+	}
 	if (form_now == LOG_JSON) {
 		put_json(level, whole.n == 0 ? "" : whole.bytes);
 	} else {

@@ -47,6 +47,13 @@ void log_set_colours(bool on);
 enum { LOG_TAIL_MAX = 320 };
 void log_set_tail(const char *text);
 
+/*
+ * Each line from now on is what rewrite() makes of its text: it writes to out[room]. Before another
+ * thread logs. So a program completes the commands that messages of all rooms suggest.
+ */
+typedef void log_rewrite(char *out, size_t room, const char *text);
+void log_set_hints(log_rewrite *rewrite);
+
 /* A bar is drawn in the last line of the terminal (progress.h): the next line takes its place. */
 void log_set_bar(bool drawn);
 

@@ -714,9 +714,8 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 	code = report == NULL ? fail_memory(f) : topics_query(rk, c, p, use, report, timeout_ms, f);
 	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
 		if (report[i].exists && report[i].problem[0] != '\0')
-			code =
-			    fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics -c %s` shows all)",
-				p->topic[i].name, report[i].problem, c->path);
+			code = fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics` shows all)",
+			    p->topic[i].name, report[i].problem);
 	if (code == FAIL_NONE && topics_fail_missing(c, p, report, f) != FAIL_NONE)
 		code = f->code = FAIL_BROKER;
 	if (code == FAIL_NONE)

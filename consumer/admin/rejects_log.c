@@ -115,8 +115,7 @@ read_topic(const struct rejects_query *q, rd_kafka_t *rk, const char *topic, str
 		return f->code;
 	if (partitions == 0)
 		return fail(f, FAIL_CONFIG,
-		    "topic %s does not exist: `riffle topics -c %s --create` makes it", topic,
-		    q->config->path);
+		    "topic %s does not exist: `riffle topics --create` makes it", topic);
 	if (kafka_last_record(rk, topic, 0, &last, READ_MS, f) != FAIL_NONE)
 		return fail_within(f, "topic %s", topic);
 	if (last == NULL)

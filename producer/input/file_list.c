@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include "common/base/nearest.h"
 #include "common/base/utf8.h"
 #include "producer/input/brace.h"
 
@@ -318,10 +319,42 @@ add_escaped(const struct search *s, const char *name, struct failure *f)
 	return f->code;
 }
 
+static int
+is_shown(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+/* Names the files of the folder in which `word` has matched nothing, and the most likely one. */
+static enum fail_code
+add_there(const struct search *s, const char *word, struct failure *f)
+{
+	const char *slash = strrchr(word, '/');
+	char *name = strndup(word, slash == NULL ? 0 : (size_t)(slash - word) + 1), *path = NULL;
+	struct dirent **entry = NULL;
+	struct failure ignored;
+	struct nearest near;
+	int n = -1;
+
+	if (name != NULL && file_list_path(&path, s->folder, name, &ignored) == FAIL_NONE)
+		n = scandir(path, &entry, is_shown, alphasort);
+	nearest_init(&near, slash == NULL ? word : slash + 1);
+	for (int i = 0; i < n; i++)
+		nearest_list(&near, entry[i]->d_name);
+	nearest_fail_more(&near, "it has", f);
+	for (int i = 0; i < n; i++)
+		free(entry[i]);
+	free(entry);
+	free(path);
+	free(name);
+	return f->code;
+}
+
 static enum fail_code
 search_word(struct search *s, const char *word, struct failure *f)
 {
 	size_t before = s->list->n, slashes = strspn(word, "/");
+	char *folder;
 	bool same = strcmp(word, s->pattern) == 0;
 
 	s->word = word;
@@ -333,9 +366,13 @@ search_word(struct search *s, const char *word, struct failure *f)
 		return f->code;
 	if (s->list->n > before || s->now != NULL)
 		return FAIL_NONE;
+	folder = realpath(slashes > 0 ? "/" : s->folder, NULL);
 	fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
-	    same ? "" : word, same ? "" : " ", slashes > 0 ? "/" : s->folder,
+	    same ? "" : word, same ? "" : " ", folder == NULL ? s->folder : folder,
 	    s->folders > 0 ? ", only folders; ** goes down into them" : "");
+	free(folder);
+	if (s->folders == 0)
+		add_there(s, word, f);
 	return add_escaped(s, s->pattern, f);
 }
 

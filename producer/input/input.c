@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -563,4 +564,23 @@ input_files_up_to(const struct input *in, const char *file, uint64_t *files, uin
 	*files = at + 1;
 	*names = file_list_names(in->files, at + 1);
 	return true;
+}
+
+enum fail_code
+input_fail_empty(const struct input_end *end, struct failure *f, const char *what, ...)
+{
+	char text[FAILURE_TEXT_MAX];
+	va_list ap;
+
+	assert(end->records == 0);
+	va_start(ap, what);
+	vsnprintf(text, sizeof(text), what, ap);
+	va_end(ap);
+	fail(f, FAIL_DATA, "%s has no record", text);
+	if (end->files == 1)
+		fail_more(f, ": file %s is empty", end->file);
+	else if (end->files > 1)
+		fail_more(
+		    f, ": all %" PRIu64 " files are empty, the last: %s", end->files, end->file);
+	return f->code;
 }

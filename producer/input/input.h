@@ -196,4 +196,8 @@ bool input_files_up_to(const struct input *in, const char *file, uint64_t *files
 /* Only after the end of the input. */
 const struct input_end *input_end(const struct input *in);
 
+/* FAIL_DATA: "WHAT has no record: a.jsonl is empty", with the name of the last file, if any. */
+enum fail_code input_fail_empty(const struct input_end *end, struct failure *f, const char *what,
+    ...) __attribute__((format(printf, 3, 4)));
+
 #endif

@@ -913,7 +913,10 @@ check_rejects(const struct part_outputs *outs, const struct input_end *end, stru
 		return FAIL_NONE;
 	if (rejects >= records)
 		return fail(f, FAIL_DATA,
-		    "all %" PRIu64 " records were rejected, and the domain is not closed", records);
+		    "all %" PRIu64 " records were rejected, and the domain is not closed: correct "
+		    "domains.%s, then run `riffle produce` again; `riffle config --check` "
+		    "shows the fields of its first record if one is missing",
+		    records, outs->o.config->domains[outs->o.domain[0]].name);
 	return fail(f, FAIL_DATA,
 	    "%" PRIu64 " of %" PRIu64
 	    " records were rejected (%.1f %%), more than max_rejects allows "
@@ -942,8 +945,7 @@ find_lack(
 	if (!closes || sequences > 0 || outs->o.partitions > 1)
 		return FAIL_NONE;
 	if (end->records == 0)
-		return fail(
-		    f, FAIL_DATA, "domain %s yields no sequence: its input has no record", d->name);
+		return input_fail_empty(end, f, "domain %s yields no sequence: its input", d->name);
 	if (documents == 0 && left_out > 0)
 		return fail(f, FAIL_DATA,
 		    "domain %s yields no sequence: it has only documents without a target, "

@@ -245,7 +245,7 @@ look_at_text(struct look *l, const struct config_list *patterns, struct failure 
 	else if (chunk != NULL)
 		code = look_at_chunk(l, chunk, f);
 	else if (!l->d->live) {
-		fail(f, FAIL_DATA, "its files have no record: they are empty");
+		input_fail_empty(input_end(in), f, "its input");
 		code = fail_key(l, "train", f);
 	}
 	chunk_close(chunk);

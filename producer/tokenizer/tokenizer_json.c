@@ -68,8 +68,7 @@ tokenizer_json_is(bool *is, const char *file, struct failure *f)
 	int c = ' ';
 
 	if (in == NULL)
-		return fail_errno(f, errno == ENOENT ? FAIL_CONFIG : FAIL_IO,
-		    "tokenizer %s: cannot be opened", file);
+		return fail_errno(f, FAIL_IO, "tokenizer %s: cannot be opened", file);
 	while (c == ' ' || c == '\n' || c == '\r' || c == '\t')
 		c = getc(in);
 	if (ferror(in) && errno == EISDIR)

@@ -24,7 +24,7 @@ enum fail_code tokenizer_json_load(
     struct tokenizer *t, const struct tokenizer_options *o, struct failure *f);
 
 /*
- * Whether the file begins as an object of JSON. FAIL_CONFIG: it does not exist, or is a folder.
+ * Whether the file begins as an object of JSON. FAIL_CONFIG: it is a folder.
  * FAIL_IO: it cannot be read.
  */
 enum fail_code tokenizer_json_is(bool *is, const char *file, struct failure *f);

@@ -204,7 +204,7 @@ def test_a_changed_batch_of_the_file_is_refused_with_the_line_that_changes_it(ri
         done = riffle("mix", "-c", changed, "--until-step", 5, *more, check=False)
         assert done.returncode == 2
         assert "mix.global_batch: 16 in the ledger, 32 in the file" in done.stderr
-        assert "`riffle weights --global-batch 32` changes that one from a step on" in done.stderr
+        assert "--global-batch 32` changes that one from a step on" in done.stderr
         assert "start a mix of another name" not in done.stderr
 
 

@@ -229,5 +229,5 @@ def test_choices_that_are_not_those_of_the_ledger_stop_the_reader(riffle, fill, 
     log.write(1)
     first, end = (decode_ledger(records[index])[key] for key in ("step_first", "step_next"))
     done = riffle("read", "-c", config, "--from-step", 0, "--steps", 20, "--format", "steps", check=False)
-    said = f"steps {first}..{end} of mix {unique}-mix are not derived as the ledger has them: `riffle replay` says what differs"
+    said = f"steps {first}..{end} of mix {unique}-mix are not derived as the ledger has them: `riffle replay -c "
     assert done.returncode == 1 and said in done.stderr, done.stderr

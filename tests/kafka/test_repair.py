@@ -66,7 +66,7 @@ def test_a_step_after_a_hole_is_the_one_that_is_shown_kept_and_replayed(s):
     shown = s.riffle("inspect", "-c", m.config, 32).stdout
     lose_in_the_middle(s, m, 2, slice(20, 25))
     assert s.riffle("inspect", "-c", m.config, 32).stdout == shown
-    m.refused("lane 2, offset 20: step 20 was expected, but this is step 25 of lane 2. `riffle repair`", command=("inspect", 20))
+    m.refused("lane 2, offset 20: step 20 was expected, but this is step 25 of lane 2. `riffle repair", command=("inspect", 20))
     m.refused("lane 2, offset 20: step 24 is missing: step 25 comes first", command=("inspect", 24))
     s.riffle("replay", "-c", m.config, "--steps", "32..40")
     s.riffle("retain", "-c", m.config, "--from-step", 32)
@@ -83,7 +83,7 @@ def test_a_record_of_another_program_goes_with_the_topic_and_all_batches_are_der
     lines, foreign = tool("read", topic).splitlines(True), "2\t0\t676172626167650a\n"
     if place == "end":
         tool("append", topic, input=foreign)
-        m.refused(f"topic {topic}, lane 2, offset \\d+: .*`riffle repair`")
+        m.refused(f"topic {topic}, lane 2, offset \\d+: .*`riffle repair")
     else:
         at = lines.index([line for line in lines if line.startswith("2\t")][20])
         tool("write", topic, str(LANES), input="".join([*lines[:at], foreign, *lines[at:]]))

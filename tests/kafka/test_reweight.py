@@ -300,7 +300,7 @@ def test_live_waits_for_a_mix_that_has_not_started(fill, configure, riffle, repo
     assert done.returncode == 1 and "has not started" in done.stderr
     stopped, learner = riffle.popen(*words, "--live"), riffle.popen(*words, "--live")
     for process in (stopped, learner):
-        wait_until(lambda: "has not started: `riffle mix` starts it" in process.stderr.readline(), "saying that it waits")
+        wait_until(lambda: "has not started: `riffle mix" in process.stderr.readline(), "saying that it waits")
     stopped.send_signal(signal.SIGTERM)
     assert stopped.wait(60) == 0 and "has not started" not in stopped.stderr.read()
     riffle("mix", "-c", config)

@@ -261,8 +261,8 @@ def with_data(tmp_path, small_tokenizer):
 
 
 @pytest.mark.parametrize("domain, sentence", [
-    ("{train: '*.gz'}", "domains.code.train: pattern *.gz: matches no file in {0}/."),
-    ("{train: a.jsonl, text: content, valid: c.jsonl}", "domains.code.valid: pattern c.jsonl: matches no file in {0}/."),
+    ("{train: '*.gz'}", "domains.code.train: pattern *.gz: matches no file in {0}; it has "),
+    ("{train: a.jsonl, text: content, valid: c.jsonl}", "domains.code.valid: pattern c.jsonl: matches no file in {0}"),
     ("{train: a.jsonl}", "domains.code.text: no field `text` with a text in the first 2 records of a.jsonl; "
                          "the first has: id, content, meta"),
     ("{train: a.jsonl, text: id}", "domains.code.text: no field `id` with a text in the first 2 records of a.jsonl; "
@@ -276,7 +276,7 @@ def with_data(tmp_path, small_tokenizer):
     ("{train: a.jsonl, packing: none, prompt: question}",
      "domains.code.prompt: no field `question` with a text in the first 2 records of a.jsonl; the first has: id, content, meta"),
     ("{train: cut.bin, tokens: megatron}", "domains.code.train: the index of cut.bin: cut.idx: cannot be opened"),
-    ("{train: two.npy, tokens: npy, token_bytes: 2, valid: none.npy}", "domains.code.valid: pattern none.npy: matches no file in {0}/."),
+    ("{train: two.npy, tokens: npy, token_bytes: 2, valid: none.npy}", "domains.code.valid: pattern none.npy: matches no file in {0}"),
     ("{train: cut.npy, tokens: npy}", "domains.code.train: cut.npy: nothing says how wide its tokens are"),
     ("{train: a.jsonl, tokens: jsonl}", "domains.code.tokens: no field `tokens` with a list of ids in the first 2 records of a.jsonl; "
                                         "the first has: id, content, meta"),
@@ -286,7 +286,7 @@ def with_data(tmp_path, small_tokenizer):
                                              "the first: unknown field `labels`: a record of tokens has tokens, no_loss, keep and eos"),
     ("{train: short.bin, tokens: megatron}", "domains.code.train: short.idx: its sequences have 6 tokens, and short.bin has 5 of "
                                              "2 bytes: the index is not of this file; make both again"),
-    ("{train: empty.jsonl, text: content}", "domains.code.train: its files have no record: they are empty"),
+    ("{train: empty.jsonl, text: content}", "domains.code.train: its input has no record: file empty.jsonl is empty"),
     ("{train: [a.jsonl, b.txt], valid: ./a.jsonl, text: content}",
      "domains.code.valid: a.jsonl is a file of train, too: its documents would be trained on and held out. Take it out of one"),
     ("{train: 'a.*', valid: link.jsonl, text: content}", "domains.code.valid: link.jsonl is a file of train, too: "),
@@ -368,7 +368,7 @@ def test_check_finds_files_that_two_domains_take(riffle, with_data, one, two, sa
 def test_check_warns_of_a_list_whose_order_is_not_kept(riffle, with_data, domain, pair):
     path = with_data(f"{{{domain}, text: content}}")
     done = riffle("config", "--check", "-c", path)
-    assert done.stdout == f"{path}: ok: corpus demo, 1 domain\n"
+    assert done.stdout == f"{path}: ok: corpus demo, 1 domain; of each domain's files, only the first 100 records were read\n"
     warning = pair and (f"warning config: CONFIG-FILE-ORDER {path}:5: domains.code.train: {pair[0]} is listed before {pair[1]}, but files are "
                         "read in the order of their names, and shuffle: none keeps that order. For the order of the list add the line "
                         "`file_order: listed` to the domain\n")
@@ -426,7 +426,7 @@ def test_check_names_so_many_of_what_a_domain_leaves_out(riffle, with_data, tmp_
 def test_check_shows_parts_of_a_split_that_are_no_percents(riffle, with_data, split, says):
     path = with_data("{train: a.jsonl, text: content}")
     done = riffle("config", "--check", "-c", path, "-s", f"split={split}")
-    assert done.stdout == f"{path}: ok: corpus demo, 1 domain\n" + (f"{path}{says}" if says else "")
+    assert done.stdout == f"{path}: ok: corpus demo, 1 domain; of each domain's files, only the first 100 records were read\n" + (f"{path}{says}" if says else "")
 
 
 @pytest.mark.parametrize("domain", [
@@ -440,7 +440,7 @@ def test_check_shows_parts_of_a_split_that_are_no_percents(riffle, with_data, sp
 ])
 def test_check_passes_what_can_be_published(riffle, with_data, tmp_path, domain):
     path = with_data(domain)
-    assert riffle("config", "--check", "-c", path).stdout == f"{path}: ok: corpus demo, 1 domain\n"
+    assert riffle("config", "--check", "-c", path).stdout == f"{path}: ok: corpus demo, 1 domain; of each domain's files, only the first 100 records were read\n"
     assert not (tmp_path / "run").exists()
 
 

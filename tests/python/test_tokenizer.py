@@ -404,7 +404,7 @@ def test_a_folder_or_another_file_in_place_of_a_tokenizer_is_named(tokenize, tmp
     "arguments, code, why",
     [
         ([], 2, "give --tokenizer FILE"),
-        (["--tokenizer", "/nowhere", "--pattern", "gpt2"], 2, "/nowhere: cannot be opened"),
+        (["--tokenizer", "/nowhere", "--pattern", "gpt2"], 1, "/nowhere: cannot be opened"),
         (["--tokenizer", "/usr"], 2, "/usr: is a folder, and has neither a tokenizer.json nor a .tiktoken file"),
         (["--tokenizer", "{r50k}"], 2, "name one of: gpt2, cl100k, o200k"),
         (["--tokenizer", "{r50k}", "--pattern", "gpt3"], 2, 'unknown pattern "gpt3"'),

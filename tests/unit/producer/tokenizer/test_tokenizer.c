@@ -91,7 +91,7 @@ test_a_file_without_tokens_or_without_a_place_is_refused(void **unused)
 	assert_non_null(strstr(f.text, "has no tokens"));
 	tiktoken_file_write("\n\r\n\n", 4);
 	assert_int_equal(open_with("gpt2", NULL, &t, &f), FAIL_DATA);
-	assert_int_equal(tokenizer_open(&t, &o, &f), FAIL_CONFIG);
+	assert_int_equal(tokenizer_open(&t, &o, &f), FAIL_IO);
 	assert_non_null(strstr(f.text, "/nowhere/x.tiktoken: cannot be opened: No such file"));
 	o.file = "/";
 	assert_int_equal(tokenizer_open(&t, &o, &f), FAIL_CONFIG);
