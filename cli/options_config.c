@@ -7,7 +7,7 @@
 #include "cli/options.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
-#include "common/kafka/topics.h"
+#include "common/kafka/mix_names.h"
 
 enum {
 	PROPERTY_NAME_MAX = 255,

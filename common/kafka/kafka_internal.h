@@ -74,4 +74,12 @@ enum fail_code kafka_check_files(unsigned n, struct failure *f);
 enum fail_code kafka_fail_asking(rd_kafka_t *rk, rd_kafka_resp_err_t err, const char *attempted,
     const char *topic, struct failure *f);
 
+/*
+ * Requests the metadata of all topics: one response, whatever their number. Gives *out
+ * (rd_kafka_metadata_destroy). A request by name is what creates topics on a broker with
+ * auto.create.topics.enable; that ours never does so rests on a property (kafka.c) besides.
+ */
+enum fail_code kafka_all_topics(
+    rd_kafka_t *rk, const struct rd_kafka_metadata **out, int64_t deadline_ms, struct failure *f);
+
 #endif

@@ -713,3 +713,17 @@ kafka_header(const rd_kafka_message_t *m, const char *name, size_t *n)
 		return NULL;
 	return value == NULL ? "" : value;
 }
+
+enum fail_code
+kafka_all_topics(
+    rd_kafka_t *rk, const struct rd_kafka_metadata **out, int64_t deadline_ms, struct failure *f)
+{
+	rd_kafka_resp_err_t err;
+
+	do {
+		err = rd_kafka_metadata(rk, 1, NULL, out, kafka_slice_ms(deadline_ms));
+	} while (kafka_again(rk, err, deadline_ms));
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
+		return FAIL_NONE;
+	return kafka_fail_asking(rk, err, "asking the broker for its topics", "", f);
+}

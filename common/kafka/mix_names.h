@@ -7,8 +7,16 @@
 #define COMMON_KAFKA_MIX_NAMES_H
 
 #include <librdkafka/rdkafka.h>
+#include <stddef.h>
 
 #include "common/base/failure.h"
+
+/*
+ * Gives *out (free), the names of all topics of the cluster that end with `end` and that the user
+ * may see, *n of them, one behind the other, each with its NUL.
+ */
+enum fail_code topics_ending(
+    char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f);
 
 /*
  * FAIL_CONFIG: topic `topic` of the mix does not exist. The name may be mistyped, so the sentence

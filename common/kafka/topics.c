@@ -18,52 +18,6 @@ enum { CHUNK = 256, SETTLE_MS = 5000 };
 
 /* ---- what is there, and what differs ---- */
 
-/*
- * Requests the metadata of all topics: one response, whatever their number. Gives *out
- * (rd_kafka_metadata_destroy). A request by name is what creates topics on a broker with
- * auto.create.topics.enable; that ours never does so rests on a property (kafka.c) besides.
- */
-static enum fail_code
-query_all_topics(
-    rd_kafka_t *rk, const struct rd_kafka_metadata **out, int64_t deadline_ms, struct failure *f)
-{
-	rd_kafka_resp_err_t err;
-
-	do {
-		err = rd_kafka_metadata(rk, 1, NULL, out, kafka_slice_ms(deadline_ms));
-	} while (kafka_again(rk, err, deadline_ms));
-	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
-		return FAIL_NONE;
-	return kafka_fail_asking(rk, err, "asking the broker for its topics", "", f);
-}
-
-enum fail_code
-topics_ending(
-    char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f)
-{
-	const struct rd_kafka_metadata *m;
-	size_t bytes = 1;
-	char *at;
-
-	if (query_all_topics(rk, &m, clock_ms() + timeout_ms, f) != FAIL_NONE)
-		return f->code;
-	for (int i = 0; i < m->topic_cnt; i++)
-		bytes += strlen(m->topics[i].topic) + 1;
-	*n = 0;
-	*out = at = malloc(bytes);
-	for (int i = 0; at != NULL && i < m->topic_cnt; i++) {
-		size_t size = strlen(m->topics[i].topic) + 1;
-
-		if (!text_ends_with(m->topics[i].topic, end))
-			continue;
-		memcpy(at, m->topics[i].topic, size);
-		at += size;
-		(*n)++;
-	}
-	rd_kafka_metadata_destroy(m);
-	return *out == NULL ? fail_memory(f) : FAIL_NONE;
-}
-
 /* A topic of the response by its name: sorted, so that each topic of the plan is a bsearch(). */
 struct named {
 	const char *name;
@@ -82,7 +36,7 @@ query_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
     struct topics_report *report, int64_t deadline_ms, struct failure *f)
 {
 	const struct rd_kafka_metadata *m;
-	enum fail_code code = query_all_topics(rk, &m, deadline_ms, f);
+	enum fail_code code = kafka_all_topics(rk, &m, deadline_ms, f);
 	struct named *sorted;
 	size_t n;
 

@@ -41,13 +41,6 @@ enum fail_code topics_delete(rd_kafka_t *rk, const struct topic_plan *p,
     const struct topics_report *report, int timeout_ms, struct failure *f);
 
 /*
- * Gives *out (free), the names of all topics of the cluster that end with `end` and that the user
- * may see, *n of them, one behind the other, each with its NUL.
- */
-enum fail_code topics_ending(
-    char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f);
-
-/*
  * FAIL_CONFIG with one sentence for the topics of the plan that do not exist by the report, and the
  * command that creates them.
  */

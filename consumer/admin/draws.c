@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/kafka/kafka.h"
-#include "common/kafka/topics.h"
+#include "common/kafka/mix_names.h"
 #include "common/record/ledger.h"
 #include "consumer/plan/bound_config.h"
 

@@ -41,6 +41,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	struct kafka_options k = {.role = KAFKA_READER,
 	    .properties = properties,
 	    .client = "ledger",
+	    .quiet = true,
 	    .tune = &for_looks,
 	    .tune_n = looks};
 	int partitions;

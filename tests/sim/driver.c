@@ -237,7 +237,7 @@ static const struct loss_words {
 } loss_words[] = {
     {is_mixer, "has lost its end"},
     {is_mixer, "was deleted and created again"},
-    {is_mixer, "topic m.batches is missing"},
+    {is_mixer, "topics are missing, the first: m.batches"},
     {is_mixer, "topic m.batches does not exist"},
     {is_mixer, "partitions were added"},
     {is_mixer, "partitions of the first were added"},
@@ -278,6 +278,7 @@ static const struct loss_words {
 /* Why `riffle repair` cannot make a loss good. */
 static const char *const refusals[] = {
     "holds no record: the mix has not begun, or all of its ledger is lost",
+    "the ledger was deleted",
     "it is empty, or its beginning was deleted",
     "they were drawn with what cannot be derived",
     "and the ledger has lost how long it was when the step was drawn",
