@@ -247,7 +247,7 @@ test_what_is_kept_has_room_in_a_record(void **state)
 }
 
 static size_t
-batches_message_bytes(uint32_t length, uint32_t batch)
+batches_message_bytes(uint32_t length, uint32_t batch, struct config_phase *phases, size_t n)
 {
 	struct config c = plain;
 	struct topic_plan *p;
@@ -257,6 +257,8 @@ batches_message_bytes(uint32_t length, uint32_t batch)
 	c.sequence_length = length;
 	c.mix.global_batch = batch;
 	c.mix.lanes = c.mix.partitions = 1;
+	c.mix.phases = phases;
+	c.mix.phases_n = n;
 	assert_int_equal(topic_plan_open(&p, &c, &f), FAIL_NONE);
 	for (size_t i = 0; i < p->n; i++)
 		if (p->topic[i].kind == TOPIC_BATCHES)
@@ -270,13 +272,73 @@ test_max_message_bytes_has_room_and_both_ends_are_cut(void **state)
 {
 	/* Three times a lane's bytes and the slack: of S = 2047 a sequence has 6208 bytes. */
 	(void)state;
-	assert_int_equal(batches_message_bytes(2047, 1), TOPIC_MESSAGE_BYTES_MIN);
-	assert_int_equal(batches_message_bytes(2047, 52), TOPIC_MESSAGE_BYTES_MIN);
-	assert_int_equal(batches_message_bytes(2047, 53), 53 * 6208 * 3 + TOPIC_RECORD_SLACK);
-	assert_int_equal(batches_message_bytes(2047, 4500), 4500 * 6208 * 3 + TOPIC_RECORD_SLACK);
-	assert_int_equal(batches_message_bytes(2047, 4501), TOPIC_MESSAGE_BYTES_MAX);
-	assert_int_equal(batches_message_bytes(2047, 10000), TOPIC_MESSAGE_BYTES_MAX);
+	assert_int_equal(batches_message_bytes(2047, 1, NULL, 0), TOPIC_MESSAGE_BYTES_MIN);
+	assert_int_equal(batches_message_bytes(2047, 52, NULL, 0), TOPIC_MESSAGE_BYTES_MIN);
+	assert_int_equal(
+	    batches_message_bytes(2047, 53, NULL, 0), 53 * 6208 * 3 + TOPIC_RECORD_SLACK);
+	assert_int_equal(
+	    batches_message_bytes(2047, 4500, NULL, 0), 4500 * 6208 * 3 + TOPIC_RECORD_SLACK);
+	assert_int_equal(batches_message_bytes(2047, 4501, NULL, 0), TOPIC_MESSAGE_BYTES_MAX);
+	assert_int_equal(batches_message_bytes(2047, 10000, NULL, 0), TOPIC_MESSAGE_BYTES_MAX);
 	assert_true(TOPIC_MESSAGE_BYTES_MAX > LIMIT_RECORD_BYTES + TOPIC_RECORD_SLACK);
+}
+
+/* All that is planned of a lane's record, from the largest batch that the mix will have. */
+static void
+test_a_lanes_record_is_planned_by_the_largest_batch_of_all_phases(void **state)
+{
+	static const struct {
+		uint32_t batch, phase[3];
+		size_t phases_n;
+		uint32_t largest;
+	} rows[] = {{64, {0}, 0, 64}, {64, {0}, 1, 64}, {64, {128}, 1, 128}, {64, {32}, 1, 64},
+	    {64, {0, 512, 256}, 3, 512}, {64, {8, 16, 1024}, 3, 1024}, {64, {1024, 8, 16}, 3, 1024},
+	    {2048, {1024, 8, 16}, 3, 2048}};
+	enum { LANES = 8, SEQUENCE = 2049 * 3 + 64 };
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct config_phase phase[3] = {{.name = "a"}, {.name = "b"}, {.name = "c"}};
+		struct config c = plain, largest = plain;
+
+		for (size_t k = 0; k < rows[i].phases_n; k++)
+			phase[k].global_batch = rows[i].phase[k];
+		c.mix.global_batch = rows[i].batch;
+		c.mix.phases = phase;
+		c.mix.phases_n = rows[i].phases_n;
+		largest.mix.global_batch = rows[i].largest;
+		assert_int_equal(
+		    topic_plan_lane_bytes(&c, 3), SEQUENCE * (size_t)(rows[i].largest / LANES));
+		assert_int_equal(topic_plan_record_bytes(&c), topic_plan_record_bytes(&largest));
+		assert_int_equal(
+		    batches_message_bytes(2047, rows[i].batch, phase, rows[i].phases_n),
+		    batches_message_bytes(2047, rows[i].largest, NULL, 0));
+	}
+}
+
+/* Its head names the domains that can be drawn into it: no more than it has sequences. */
+static void
+test_a_record_has_room_for_the_names_of_what_is_drawn(void **state)
+{
+	static struct config_domain many[100];
+	struct config_phase phase = {.name = "large", .global_batch = 400};
+	struct config c = plain;
+	size_t one, ten, fifty, lane = 8;
+
+	(void)state;
+	c.domains = many;
+	c.domains_n = 1;
+	one = topic_plan_record_bytes(&c);
+	c.domains_n = 10;
+	ten = topic_plan_record_bytes(&c);
+	assert_int_equal((ten - one) % (lane - 1), 0);
+	c.domains_n = 100;
+	assert_int_equal(topic_plan_record_bytes(&c), ten);
+	c.mix.phases = &phase;
+	c.mix.phases_n = 1;
+	fifty = topic_plan_record_bytes(&c);
+	assert_int_equal(fifty - ten,
+	    (50 - lane) * (topic_plan_sequence_bytes(&c, 3) + (ten - one) / (lane - 1)));
 }
 
 static void
@@ -322,6 +384,8 @@ main(void)
 	    cmocka_unit_test(test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence),
 	    cmocka_unit_test(test_what_is_kept_has_room_in_a_record),
 	    cmocka_unit_test(test_max_message_bytes_has_room_and_both_ends_are_cut),
+	    cmocka_unit_test(test_a_lanes_record_is_planned_by_the_largest_batch_of_all_phases),
+	    cmocka_unit_test(test_a_record_has_room_for_the_names_of_what_is_drawn),
 	    cmocka_unit_test(test_settings_keep_all_records_and_take_the_largest),
 	};
 

@@ -130,6 +130,35 @@ test_credits_sum_to_zero_through_changes(void **state)
 	}
 }
 
+/* Wherever the draws before it have left the credits; rounds become longer and shorter. */
+static void
+test_a_round_of_another_length_has_exactly_its_counts(void **state)
+{
+	static struct schedule s;
+	uint64_t x = 7, sum = 0;
+
+	(void)state;
+	schedule_init(&s, SCHEDULE_DEFICIT, 1, 0);
+	for (int change = 0; change < 300; change++) {
+		uint64_t weight[5], count[5] = {0}, before = sum;
+
+		do {
+			sum = 0;
+			for (size_t i = 0; i < 5; i++) {
+				x = x * 6364136223846793005U + 1442695040888963407U;
+				sum += weight[i] = x >> 62 == 0 && i > 0 ? 0 : 1 + (x >> 40) % 20;
+			}
+		} while (sum == before);
+		schedule_set_weights(&s, weight, 5);
+		for (uint64_t k = 0; k < sum; k++)
+			count[schedule_draw(&s)]++;
+		for (size_t i = 0; i < 5; i++)
+			assert_int_equal(count[i], weight[i]);
+		for (uint64_t k = 0; k < sum / 3; k++)
+			schedule_draw(&s);
+	}
+}
+
 static void
 test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back(void **state)
 {
@@ -295,6 +324,7 @@ main(void)
 	    cmocka_unit_test(test_the_example_of_the_header_holds),
 	    cmocka_unit_test(test_no_domain_is_one_ahead_or_two_behind_and_none_starves),
 	    cmocka_unit_test(test_credits_sum_to_zero_through_changes),
+	    cmocka_unit_test(test_a_round_of_another_length_has_exactly_its_counts),
 	    cmocka_unit_test(test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back),
 	    cmocka_unit_test(test_weights_are_quantised_as_exact_fractions_say),
 	    cmocka_unit_test(test_schedules_draw_what_an_independent_implementation_draws),

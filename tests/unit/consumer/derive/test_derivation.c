@@ -31,7 +31,7 @@ struct scene {
 };
 
 static void
-save(struct scene *s, struct mixer *m, struct ledger *l)
+save(struct scene *s, const struct mixer *m, struct ledger *l)
 {
 	assert_int_equal(mixer_save(m, l, &f), FAIL_NONE);
 	free(l->config);
@@ -177,6 +177,74 @@ test_an_assembler_continues_until_something_is_changed(void **state)
 	scene_close(&s);
 }
 
+/*
+ * Two records between which one thing came from outside. Whoever derives the second from the first
+ * has what the mixer had, whatever it was.
+ */
+static void
+test_whatever_changed_between_two_records_is_taken(void **state)
+{
+	static const struct {
+		const char *what;
+		uint64_t a, b; /* lengths */
+		bool b_sealed, quarantined;
+	} rows[] = {
+	    {"nothing", 60, 400, false, false},
+	    {"the seal of a live domain", 60, 400, true, false},
+	    {"a live domain has grown", 60, 450, false, false},
+	    {"a live domain has grown and ended", 60, 450, true, false},
+	    {"an extension", 90, 400, false, false},
+	    {"a quarantined sequence", 60, 400, false, true},
+	};
+
+	(void)state;
+	EACH_NAMED_ROW(i, rows, what) {
+		const bool open[] = {false}, sealed[] = {true};
+		struct ledger derived = {0};
+		enum derivation_fault fault;
+		struct mixer *m = NULL;
+		uint8_t *wanted, *got;
+		size_t wanted_n, got_n;
+		struct scene s;
+
+		scene_open(&s);
+		s.domain[1].live = true;
+		config_plan_close(&s.plan);
+		free(s.text);
+		s.length[1].sealed = open;
+		assert_int_equal(config_plan_open(&s.plan, &s.c, s.length, &f), FAIL_NONE);
+		assert_int_equal(bound_config_text(&s.text, &s.c, &s.plan, 7, &f), FAIL_NONE);
+		m = mixes_open(&s.plan.plan);
+		ledger_clear(&s.before);
+		ledger_clear(&s.now);
+		s.before = s.now = (struct ledger){0};
+		save(&s, m, &s.before);
+		assert_int_equal(mixer_set_lengths(m, 0, &rows[i].a, sealed, &f), FAIL_NONE);
+		assert_int_equal(
+		    mixer_set_lengths(m, 1, &rows[i].b, rows[i].b_sealed ? sealed : open, &f),
+		    FAIL_NONE);
+		if (rows[i].quarantined)
+			assert_int_equal(mixer_quarantine(m, 1, 0, 7, "torn", &f), FAIL_NONE);
+		save(&s, m, &s.now);
+		mixer_close(m);
+
+		assert_int_equal(derivation_take(&s.d, &s.before, &f), FAIL_NONE);
+		assert_int_equal(
+		    derivation_start(&s.d, &s.before, &s.before, 0, &fault, &f), FAIL_NONE);
+		assert_int_equal(
+		    derivation_start(&s.d, &s.before, &s.now, 0, &fault, &f), FAIL_NONE);
+		save(&s, assembler_mixer(s.d.assembler), &derived);
+		assert_int_equal(ledger_encode(&s.now, &wanted, &wanted_n, &f), FAIL_NONE);
+		assert_int_equal(ledger_encode(&derived, &got, &got_n, &f), FAIL_NONE);
+		assert_int_equal(got_n, wanted_n);
+		assert_memory_equal(got, wanted, wanted_n);
+		free(wanted);
+		free(got);
+		ledger_clear(&derived);
+		scene_close(&s);
+	}
+}
+
 static void
 test_the_record_that_is_wrong_is_blamed(void **state)
 {
@@ -236,6 +304,7 @@ main(void)
 	    cmocka_unit_test(test_a_transaction_begins_at_its_first_step_or_the_one_that_is_wanted),
 	    cmocka_unit_test(test_what_all_steps_have_in_common_is_the_record_s),
 	    cmocka_unit_test(test_an_assembler_continues_until_something_is_changed),
+	    cmocka_unit_test(test_whatever_changed_between_two_records_is_taken),
 	    cmocka_unit_test(test_the_record_that_is_wrong_is_blamed),
 	    cmocka_unit_test(test_a_damaged_configuration_is_no_plan),
 	};

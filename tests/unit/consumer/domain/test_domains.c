@@ -52,6 +52,20 @@ open_handle(enum kafka_role role)
 }
 
 static void
+write_record(const char *topic, int32_t partition, struct wire_writer *w)
+{
+	rd_kafka_t *writer = open_handle(KAFKA_WRITER);
+
+	assert_int_equal(rd_kafka_producev(writer, RD_KAFKA_V_TOPIC(topic),
+			     RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_VALUE(w->bytes, w->n),
+			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+	    RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(rd_kafka_flush(writer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	wire_writer_close(w);
+	kafka_close(writer);
+}
+
+static void
 write_end(const char *topic)
 {
 	struct sequence_end e = {.sequences = 9,
@@ -59,17 +73,22 @@ write_end(const char *topic)
 	    .tokenizer = SAMPLE_TOKENIZER,
 	    .record_bytes = 90,
 	    .record_bytes_max = 11};
-	rd_kafka_t *writer = open_handle(KAFKA_WRITER);
 	struct wire_writer w = {0};
 
 	assert_int_equal(sequence_end_encode(&w, &e, &f), FAIL_NONE);
-	assert_int_equal(rd_kafka_producev(writer, RD_KAFKA_V_TOPIC(topic), RD_KAFKA_V_PARTITION(0),
-			     RD_KAFKA_V_VALUE(w.bytes, w.n),
-			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
-	    RD_KAFKA_RESP_ERR_NO_ERROR);
-	assert_int_equal(rd_kafka_flush(writer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
-	wire_writer_close(&w);
-	kafka_close(writer);
+	write_record(topic, 0, &w);
+}
+
+/* Behind an End over `sealed` sequences; -1: there is none before it. */
+static void
+write_sequence(const char *topic, int32_t partition, uint64_t ordinal, int64_t sealed)
+{
+	struct sequence_position p = {.file = {"f", 1}, .line = 1, .sealed = sealed};
+	struct wire_writer w = {0};
+
+	assert_int_equal(
+	    sequence_encode(&w, ordinal, SAMPLE_TOKENIZER, &p, &sample_payload, &f), FAIL_NONE);
+	write_record(topic, partition, &w);
 }
 
 static void
@@ -170,11 +189,71 @@ test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands(void **state)
 	free(text);
 }
 
+/*
+ * An append that is under way, or was broken off: sequences stand behind the last End. A mix counts
+ * up to that End, whenever it looks; what is behind an End counts once the next one is there.
+ */
+static void
+test_what_is_behind_the_last_end_does_not_count_yet(void **state)
+{
+	static const struct {
+		const char *topic;
+		bool live;
+		int64_t sealed; /* of partition 1, whose last record is sequence 11 */
+		uint64_t counted;
+		bool joins;
+	} rows[] = {
+	    {"c.broken", false, 9, 9, true},
+	    {"c.nothing", false, 0, 0, true},
+	    {"c.open", false, -1, 0, false},
+	    {"c.feed", true, -1, 12, true},
+	    {"c.ended", true, 9, 9, true},
+	};
+	struct config config = {.corpus = (char[]){"c"}, .sequence_length = 8};
+	rd_kafka_t *reader;
+
+	(void)state;
+	assert_int_equal(open_mock_cluster(&f), FAIL_NONE);
+	reader = open_handle(KAFKA_READER);
+	EACH_NAMED_ROW(i, rows, topic) {
+		struct domains d = {.config = &config};
+		const struct domains_facts *facts;
+
+		assert_int_equal(rd_kafka_mock_topic_create(cluster, rows[i].topic, 2, 1), 0);
+		write_end(rows[i].topic);
+		write_sequence(rows[i].topic, 1, 11, rows[i].sealed);
+		assert_int_equal(
+		    domains_add(&d, reader, rows[i].topic + strlen("c."), rows[i].live, &f),
+		    rows[i].joins ? FAIL_NONE : FAIL_CONFIG);
+		assert_int_equal(d.n, rows[i].joins);
+		if (rows[i].joins) {
+			facts = &d.facts[0];
+			assert_int_equal(facts->sealed[1], rows[i].sealed >= 0);
+			assert_int_equal(facts->sequences[1], rows[i].counted);
+			assert_int_equal(facts->sequences_total, 9 + rows[i].counted);
+			d.facts[0].changed = false;
+			write_sequence(rows[i].topic, 1, 12, rows[i].sealed);
+			assert_int_equal(domains_ask(&d, reader, false, &f), FAIL_NONE);
+			assert_int_equal(facts->changed, rows[i].sealed < 0);
+			assert_int_equal(facts->high[1], 2);
+			assert_int_equal(facts->sequences[1],
+			    rows[i].sealed < 0 ? rows[i].counted + 1 : rows[i].counted);
+			assert_int_equal(
+			    facts->sequences_total, facts->sequences[0] + facts->sequences[1]);
+			domains_drop_last(&d);
+		}
+		free(d.facts);
+	}
+	kafka_close(reader);
+	kafka_close(owner);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands),
+	    cmocka_unit_test(test_what_is_behind_the_last_end_does_not_count_yet),
 	    cmocka_unit_test(test_a_last_record_that_does_not_come_in_time_is_not_a_missing_end),
 	};
 

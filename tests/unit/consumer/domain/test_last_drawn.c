@@ -1,6 +1,8 @@
-/* last_drawn.h: what is kept of each step, and the header that keeps it. */
+/* last_drawn.h: what is kept of each step, the header that keeps it, and logs compared with it. */
 #include "consumer/domain/last_drawn.h"
 
+#include "common/base/log.h"
+#include "tests/unit/mock_cluster.h"
 #include "tests/unit/sample.h"
 
 enum { DRAWS = 4 };
@@ -141,6 +143,130 @@ test_what_is_no_such_header_leaves_it_empty(void **unused)
 	last_drawn_close(&l);
 }
 
+/* ---- logs that are compared, in a mock cluster ---- */
+
+enum { WAIT_MS = 20000, ORDINALS = 6, LOGS = 11 };
+
+static uint64_t
+hash_of(uint64_t ordinal, bool other)
+{
+	return 1000 + ordinal + (other ? 500 : 0);
+}
+
+/* A partition, one character a record: the ordinal of a sequence; E: an End over all that came before it. */
+static void
+write_log(rd_kafka_t *writer, const char *topic, int32_t partition, const char *log, bool other)
+{
+	uint64_t sequences = 0;
+
+	for (; *log != '\0'; log++) {
+		struct sequence_position at = {.file = {"f", 1}, .line = 1, .sealed = -1};
+		struct sequence_end e = {
+		    .sequences = sequences, .sequence_length = 8, .tokenizer = SAMPLE_TOKENIZER};
+		struct sequence_payload p = sample_payload;
+		struct wire_writer w = {0};
+		struct failure f;
+
+		if (*log == 'E') {
+			assert_int_equal(sequence_end_encode(&w, &e, &f), FAIL_NONE);
+		} else {
+			uint64_t ordinal = (uint64_t)(*log - '0');
+
+			p.frame_hash = hash_of(ordinal, other);
+			sequences = ordinal + 1 > sequences ? ordinal + 1 : sequences;
+			assert_int_equal(
+			    sequence_encode(&w, ordinal, SAMPLE_TOKENIZER, &at, &p, &f), FAIL_NONE);
+		}
+		assert_int_equal(
+		    rd_kafka_producev(writer, RD_KAFKA_V_TOPIC(topic),
+			RD_KAFKA_V_PARTITION(partition), RD_KAFKA_V_VALUE(w.bytes, w.n),
+			RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+		    RD_KAFKA_RESP_ERR_NO_ERROR);
+		wire_writer_close(&w);
+	}
+}
+
+static bool
+found(const char *ordinals, size_t ordinal)
+{
+	return strchr(ordinals, (int)('0' + ordinal)) != NULL;
+}
+
+/*
+ * Whatever stands before and behind it. Each sequence of each log is compared, in a log with the
+ * text that was drawn and in one with another: only the second is told apart, and always, but
+ * where the reader gives up. Each has a domain and a partition of its own; all are compared at once.
+ */
+static void
+test_a_sequence_is_found_before_and_behind_its_offset(void **unused)
+{
+	static const struct {
+		const char *text, *found;
+		char passed_over;
+	} logs[LOGS] = {
+	    {"0", "0", 0},              /* alone */
+	    {"0123", "0123", 0},        /* each at its offset */
+	    {"0123E", "0123", 0},       /* with an End behind it, */
+	    {"01E23E", "0123", 0},      /* before it, */
+	    {"0E1E2E3E", "0123", 0},    /* and several */
+	    {"00123", "0123", 0},       /* a record is there twice, */
+	    {"0011E223E", "0123", 0},   /* several, with an End, */
+	    {"E0123", "0123", 0},       /* an End over nothing, */
+	    {"01232345E", "012345", 0}, /* a part of the log is there once more */
+	    {"02345", "023", 0},        /* one before them is missing, */
+	    {"02E", "0", '2'},          /* and an End stands where the next one would */
+	};
+	struct property item[] = {{(char[]){"bootstrap.servers"}, NULL}};
+	const struct properties properties = {1, item};
+	struct kafka_options o = {.role = KAFKA_WRITER,
+	    .client = "writer",
+	    .properties = &properties,
+	    .message_bytes_max = 1 << 20};
+	rd_kafka_t *writer;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(open_mock_cluster(&f), FAIL_NONE);
+	item[0].value = (char *)(uintptr_t)rd_kafka_mock_cluster_bootstraps(cluster);
+	assert_int_equal(kafka_open(&writer, &o, &f), FAIL_NONE);
+	for (int other = 0; other < 2; other++) {
+		const char *topic = other ? "c.other" : "c.same";
+		struct last_drawn_domain domain[LOGS * ORDINALS] = {{.drawn = 0}};
+		struct last_drawn_look look[LOGS * ORDINALS] = {{.topic = NULL}};
+		struct last_drawn l = {domain, LOGS * ORDINALS};
+
+		assert_int_equal(rd_kafka_mock_topic_create(cluster, topic, (int)l.n, 1), 0);
+		EACH_NAMED_ROW(i, logs, text)
+			for (size_t k = 0; k < ORDINALS; k++) {
+				uint32_t at = (uint32_t)(i * ORDINALS + k);
+
+				if (!found(logs[i].found, k) &&
+				    logs[i].passed_over != (char)('0' + k))
+					continue;
+				write_log(writer, topic, (int32_t)at, logs[i].text, other != 0);
+				look[at].topic = topic;
+				domain[at].place[LAST_DRAWN_LAST] =
+				    (struct last_drawn_place){.known = true,
+					.partition = at,
+					.ordinal = k,
+					.frame_hash = hash_of(k, false)};
+			}
+		assert_int_equal(rd_kafka_flush(writer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+		assert_int_equal(
+		    last_drawn_compare(&l, look, l.n, &properties, WAIT_MS, &f), FAIL_NONE);
+		EACH_NAMED_ROW(i, logs, text)
+			for (size_t k = 0; k < ORDINALS; k++) {
+				const struct last_drawn_look *at = &look[i * ORDINALS + k];
+
+				assert_int_equal(at->other, other != 0 && found(logs[i].found, k));
+				if (at->other)
+					assert_int_equal(at->ordinal, k);
+			}
+	}
+	kafka_close(writer);
+	kafka_close(owner);
+}
+
 int
 main(void)
 {
@@ -148,7 +274,9 @@ main(void)
 	    cmocka_unit_test(test_of_each_domain_the_last_and_the_highest_are_kept),
 	    cmocka_unit_test(test_the_header_gives_it_back),
 	    cmocka_unit_test(test_what_is_no_such_header_leaves_it_empty),
+	    cmocka_unit_test(test_a_sequence_is_found_before_and_behind_its_offset),
 	};
 
+	log_set_level(LOG_ERROR);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

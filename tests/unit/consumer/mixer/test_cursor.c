@@ -116,6 +116,57 @@ test_what_is_excluded_is_passed_over(void **state)
 	cursor_close(&c);
 }
 
+/* Of one that is left, nearly two epochs may lie between two draws: it was first, and is last. */
+static void
+test_the_only_one_that_is_left_is_drawn_once_an_epoch(void **state)
+{
+	enum { EPOCHS = 40 };
+	static const struct {
+		uint64_t sequences, longer;
+		bool live;
+	} rows[] = {{1, 1, false}, {2, 2, false}, {6, 6, false}, {6, 6, true}, {4, 9, false}};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		const struct mixer_source s = {.name = "web",
+		    .partitions_n = 1,
+		    .sequences = &rows[i].sequences,
+		    .live = rows[i].live,
+		    .on_end = MIX_END_REPEAT};
+		const bool sealed = true;
+		uint64_t length = rows[i].sequences, furthest = 0;
+
+		for (uint64_t left = 0; left < length; left++) {
+			const struct ledger_skip below = {0, 0, 0, (int64_t)left},
+						 above = {0, 0, (int64_t)left + 1, 100};
+			struct cursor c = open_cursor(&s);
+			struct exclusions x = {0};
+			uint64_t way = 0; /* to the end of the epoch before */
+			struct failure f;
+
+			if (left > 0)
+				assert_int_equal(exclusions_skip(&x, &below, &f), FAIL_NONE);
+			assert_int_equal(exclusions_skip(&x, &above, &f), FAIL_NONE);
+			set_lengths(&c, &length, &sealed);
+			for (uint64_t epoch = 0; epoch < EPOCHS; epoch++) {
+				struct mixer_draw d;
+
+				assert_int_equal(cursor_take(&c, &x, 0, &d), CURSOR_TAKEN);
+				assert_int_equal(d.epoch, epoch);
+				assert_int_equal(d.ordinal, left);
+				way += c.place.position;
+				furthest = way > furthest ? way : furthest;
+				way = cursor_length(&c) - c.place.position;
+				if (epoch == 0) /* from the next epoch on, where it is not live */
+					set_lengths(&c, &rows[i].longer, &sealed);
+			}
+			exclusions_close(&x);
+			cursor_close(&c);
+		}
+		assert_int_equal(furthest, 2 * rows[i].longer - 1); /* the longest way came */
+	}
+}
+
 static void
 test_a_live_domain_deals_its_partitions_in_turn(void **state)
 {
@@ -432,6 +483,7 @@ main(void)
 	    cmocka_unit_test(test_an_epoch_visits_each_sequence_once),
 	    cmocka_unit_test(test_a_cursor_is_exhausted_after_its_passes),
 	    cmocka_unit_test(test_what_is_excluded_is_passed_over),
+	    cmocka_unit_test(test_the_only_one_that_is_left_is_drawn_once_an_epoch),
 	    cmocka_unit_test(test_a_live_domain_deals_its_partitions_in_turn),
 	    cmocka_unit_test(test_any_position_of_a_live_domain_is_found_directly),
 	    cmocka_unit_test(

@@ -439,6 +439,92 @@ test_names_of_what_is_in_force_have_a_length(void **state)
 	}
 }
 
+/* Behind this many steps a grows, sealed as it is, and b, which is live, ends. */
+static void
+set_lengths(struct mixer *m, const uint64_t grown_a[2], const uint64_t ended_b[2], bool b_ends)
+{
+	const bool sealed[] = {true, true}, b_sealed[] = {true, b_ends};
+	struct failure f;
+
+	assert_int_equal(mixer_set_lengths(m, 0, grown_a, sealed, &f), FAIL_NONE);
+	assert_int_equal(mixer_set_lengths(m, 1, ended_b, b_sealed, &f), FAIL_NONE);
+}
+
+/*
+ * Domains grow and end after a few steps of one mixer. Its record behind each step is the whole of
+ * it: in the middle of an epoch, behind the step that begins the epoch over grown lengths, behind
+ * those that follow. The next growth comes at another place of the epoch.
+ */
+static void
+test_the_record_behind_any_step_goes_on_as_the_mixer_does(void **state)
+{
+	enum { STEPS = 40, BATCH = 3, GROWTHS = 3 };
+	static const uint64_t a_length[GROWTHS + 1][2] = {{4, 3}, {9, 3}, {9, 11}, {14, 13}};
+	static const uint64_t b_length[GROWTHS + 1][2] = {{9, 9}, {20, 20}, {24, 40}, {31, 44}};
+	static const bool b_sealed[] = {false, false};
+	const struct mixer_source source[] = {{.name = "a",
+						  .weight = 0.6,
+						  .partitions_n = 2,
+						  .sequences = a_length[0],
+						  .on_end = MIX_END_REPEAT},
+	    {.name = "b",
+		.weight = 0.4,
+		.partitions_n = 2,
+		.sequences = b_length[0],
+		.live = true,
+		.sealed = b_sealed,
+		.on_end = MIX_END_REPEAT}};
+	struct mixer_plan p = mixes_plan(source, 2);
+	uint64_t begun = 0; /* records in which the last step began an epoch over grown lengths */
+
+	(void)state;
+	p.global_batch = BATCH;
+	p.block = 2;
+	for (uint64_t at = 0; at < 10; at++)
+		for (uint64_t cut = 1; cut < STEPS; cut++) {
+			struct mixer *m = mixes_open(&p), *resumed = NULL;
+			struct ledger l = {0};
+			struct failure f;
+
+			for (uint64_t step = 0; step < STEPS; step++) {
+				struct mixer_draw drawn[BATCH], again[BATCH];
+				enum mixer_result result;
+				uint64_t k = step / 10 + (step % 10 >= at), before;
+
+				before = mixes_stand(m, 0).length;
+				if (k <= GROWTHS && step % 10 == at)
+					set_lengths(m, a_length[k], b_length[k], k == GROWTHS);
+				if (resumed != NULL && k <= GROWTHS && step % 10 == at)
+					set_lengths(
+					    resumed, a_length[k], b_length[k], k == GROWTHS);
+				assert_int_equal(mixer_step(m, drawn, &result, &f), FAIL_NONE);
+				assert_int_equal(result, MIXER_DRAWN);
+				if (resumed != NULL) {
+					assert_int_equal(
+					    mixer_step(resumed, again, &result, &f), FAIL_NONE);
+					assert_int_equal(result, MIXER_DRAWN);
+					for (size_t d = 0; d < BATCH; d++) {
+						assert_int_equal(again[d].domain, drawn[d].domain);
+						assert_int_equal(
+						    again[d].partition, drawn[d].partition);
+						assert_int_equal(
+						    again[d].ordinal, drawn[d].ordinal);
+						assert_int_equal(again[d].epoch, drawn[d].epoch);
+					}
+				}
+				if (step + 1 != cut)
+					continue;
+				begun += mixes_stand(m, 0).length != before;
+				assert_int_equal(mixer_save(m, &l, &f), FAIL_NONE);
+				assert_int_equal(mixer_resume(&resumed, &p, &l, &f), FAIL_NONE);
+			}
+			ledger_clear(&l);
+			mixer_close(m);
+			mixer_close(resumed);
+		}
+	assert_true(begun >= 10);
+}
+
 int
 main(void)
 {
@@ -449,6 +535,7 @@ main(void)
 	    cmocka_unit_test(test_what_schedules_without_credits_hold),
 	    cmocka_unit_test(test_credits_are_bounded_by_a_draw_for_each_domain),
 	    cmocka_unit_test(test_names_of_what_is_in_force_have_a_length),
+	    cmocka_unit_test(test_the_record_behind_any_step_goes_on_as_the_mixer_does),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -320,6 +320,85 @@ test_a_request_that_leaves_a_later_phase_without_a_domain_is_refused(void **stat
 	mixer_close(m);
 }
 
+/* m, or one that goes on from its record. */
+static struct mixer *
+go_on(struct mixer *m, const struct mixer_plan *p, bool restart)
+{
+	struct ledger l = {0};
+	struct mixer *other = NULL;
+	struct failure f;
+
+	if (!restart)
+		return m;
+	assert_int_equal(mixer_save(m, &l, &f), FAIL_NONE);
+	assert_int_equal(mixer_resume(&other, p, &l, &f), FAIL_NONE);
+	ledger_clear(&l);
+	mixer_close(m);
+	return other;
+}
+
+/*
+ * A phase returns to what each domain has without it: a domain of the file to the file's weight,
+ * one that joined to the weight that it joined with, which no later request for weights changes.
+ * A mixer that is restarted behind every step draws the same.
+ */
+static void
+test_what_a_domain_joined_with_is_what_phases_return_to(void **state)
+{
+	static struct ledger_raw_weight joining[] = {{"books", 4}, {"web", 9}},
+					later[] = {{"books", 1}};
+	static const struct mixer_source books = {
+	    .name = "books", .partitions_n = 1, .sequences = size};
+	static const struct {
+		int64_t join, later; /* steps; later -1: there is no such request */
+		struct {
+			uint64_t behind; /* this step stand the raw weights of */
+			double code, web, books;
+		} in_force[4];
+	} rows[] = {
+	    {3, -1, {{2, 1, 3, 0}, {3, 1, 9, 4}, {10, 1, 1, 4}, {20, 1, 3, 4}}},
+	    {3, 6, {{5, 1, 9, 4}, {6, 1, 9, 1}, {10, 1, 1, 4}, {20, 1, 3, 4}}},
+	    {10, -1, {{9, 1, 3, 0}, {10, 1, 9, 4}, {19, 1, 9, 4}, {20, 1, 3, 4}}},
+	    {12, 13, {{11, 1, 1, 0}, {12, 1, 9, 4}, {13, 1, 9, 1}, {20, 1, 3, 4}}},
+	    {25, 30, {{24, 1, 3, 0}, {25, 1, 9, 4}, {30, 1, 9, 1}, {31, 1, 9, 1}}},
+	};
+	struct mixer_plan p = phased_plan();
+
+	(void)state;
+	EACH_ROW(i, rows)
+		for (int restart = 0; restart < 2; restart++) {
+			struct mixer *m = mixes_open(&p);
+			struct control join = {.id = "j",
+			    .kind = LEDGER_JOIN,
+			    .at_step = rows[i].join,
+			    .domain = "books",
+			    .weight = joining,
+			    .weights_n = 2};
+			struct ledger_answer a = mixes_ask(m, join, &books);
+
+			assert_true(a.accepted && a.step == rows[i].join);
+			ledger_answer_clear(&a);
+			if (rows[i].later >= 0)
+				accept(
+				    m, mixes_weight("l", rows[i].later, later, 1), rows[i].later);
+			for (size_t k = 0; k < 4; k++) {
+				uint64_t count[4] = {0};
+
+				while (mixer_step_next(m) <= rows[i].in_force[k].behind) {
+					m = go_on(m, &p, restart != 0);
+					memset(count, 0, sizeof(count));
+					assert_int_equal(mixes_step(m, &p, count), MIXER_DRAWN);
+				}
+				assert_true(
+				    mixes_stand(m, CODE).weight == rows[i].in_force[k].code);
+				assert_true(mixes_stand(m, WEB).weight == rows[i].in_force[k].web);
+				assert_true(mixes_stand(m, 3).weight == rows[i].in_force[k].books);
+				assert_int_equal(count[3] > 0, rows[i].in_force[k].books > 0);
+			}
+			mixer_close(m);
+		}
+}
+
 static void
 test_a_domain_joins_with_the_next_index_and_credit_0(void **state)
 {
@@ -874,6 +953,7 @@ main(void)
 	    cmocka_unit_test(test_bad_requests_are_refused_with_the_reason_and_change_nothing),
 	    cmocka_unit_test(test_a_request_that_breaks_what_was_accepted_or_planned_is_refused),
 	    cmocka_unit_test(test_a_request_that_leaves_a_later_phase_without_a_domain_is_refused),
+	    cmocka_unit_test(test_what_a_domain_joined_with_is_what_phases_return_to),
 	    cmocka_unit_test(test_a_domain_joins_with_the_next_index_and_credit_0),
 	    cmocka_unit_test(test_skipped_ranges_are_not_drawn_again),
 	    cmocka_unit_test(test_a_skip_is_taken_back_whole_or_in_part_at_its_step),

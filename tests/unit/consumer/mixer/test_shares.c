@@ -143,6 +143,42 @@ test_a_change_inside_a_round_deals_out_what_remains_of_it(void **state)
 	shares_close(&s);
 }
 
+/* Weights change behind any draw of a round, and behind any later one once more. */
+static void
+test_what_remains_of_a_round_has_the_counts_of_the_new_weights(void **state)
+{
+	enum { ROUND = 12 };
+	static const double raw[][DOMAINS] = {{1, 2, 3}, {5, 1, 4}};
+
+	(void)state;
+	for (uint64_t first = 0; first < ROUND; first++)
+		for (uint64_t second = first; second < ROUND; second++) {
+			const uint64_t until[] = {second, ROUND};
+			uint64_t count[DOMAINS], at = first;
+			struct shares s;
+
+			open_shares(&s, SCHEDULE_DEFICIT, ROUND);
+			draw(&s, first, count);
+			for (size_t change = 0; change < 2; change++) {
+				uint64_t left[DOMAINS], weight[DOMAINS];
+
+				for (size_t i = 0; i < DOMAINS; i++)
+					s.share[i].raw = raw[change][i];
+				assert_true(shares_weigh(&s));
+				for (size_t i = 0; i < DOMAINS; i++)
+					weight[i] = s.share[i].weight;
+				weights_apportion(left, ROUND - at, weight, DOMAINS);
+				draw(&s, until[change] - at, count);
+				at = until[change];
+				for (size_t i = 0; i < DOMAINS && at == ROUND; i++)
+					assert_int_equal(count[i], left[i]);
+			}
+			assert_int_equal(s.round, 1);
+			assert_int_equal(s.round_draws, 0);
+			shares_close(&s);
+		}
+}
+
 static void
 test_a_dry_domain_lends_its_draws_and_is_paid_back(void **state)
 {
@@ -322,6 +358,7 @@ main(void)
 	    cmocka_unit_test(test_a_dropped_domain_gives_its_weight_to_the_others),
 	    cmocka_unit_test(test_a_round_gives_each_domain_exactly_its_draws),
 	    cmocka_unit_test(test_a_change_inside_a_round_deals_out_what_remains_of_it),
+	    cmocka_unit_test(test_what_remains_of_a_round_has_the_counts_of_the_new_weights),
 	    cmocka_unit_test(test_a_dry_domain_lends_its_draws_and_is_paid_back),
 	    cmocka_unit_test(test_lending_draws_what_an_independent_implementation_draws),
 	    cmocka_unit_test(test_where_all_are_dry_the_picked_one_is_chosen_and_waited_for),

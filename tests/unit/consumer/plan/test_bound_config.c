@@ -221,6 +221,45 @@ test_weights_by_size_stay_when_a_domain_has_grown(void **state)
 	free(written);
 }
 
+/* The ledger's weights stay where both are made of sizes. Everywhere else the file says them. */
+static void
+test_weights_of_the_ledger_stay_only_where_both_are_by_size(void **state)
+{
+	static const struct {
+		enum config_weights ledger, file;
+		bool lacks_kind;
+		double weight[2];
+	} rows[] = {
+	    {CONFIG_WEIGHTS_SIZE, CONFIG_WEIGHTS_SIZE, false, {0.25, 0.75}},
+	    {CONFIG_WEIGHTS_SIZE, CONFIG_WEIGHTS_MAP, false, {1, 5}},
+	    {CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_SIZE, false, {0.75, 0.25}},
+	    {CONFIG_WEIGHTS_MAP, CONFIG_WEIGHTS_MAP, false, {1, 5}},
+	    {CONFIG_WEIGHTS_SIZE, CONFIG_WEIGHTS_SIZE, true, {0.75, 0.25}},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct config_plan plan;
+		struct sample s;
+		struct failure f;
+		char *ledger;
+
+		sample_init(&s, rows[i].ledger);
+		ledger = text_of(&s, NULL);
+		if (rows[i].lacks_kind)
+			memcpy(strstr(ledger, "\"weights\":\"size\""), "\"weighed\"", 9);
+		sample_init(&s, rows[i].file);
+		s.sequences[0] = 900;
+		s.weight[1] = 5;
+		assert_int_equal(config_plan_open(&plan, &s.c, s.length, &f), FAIL_NONE);
+		assert_int_equal(bound_config_keep_sizes(&plan, &s.c, ledger, &f), FAIL_NONE);
+		for (size_t k = 0; k < 2; k++)
+			assert_true(plan.source[k].weight == rows[i].weight[k]);
+		config_plan_close(&plan);
+		free(ledger);
+	}
+}
+
 int
 main(void)
 {
@@ -230,6 +269,7 @@ main(void)
 	    cmocka_unit_test(test_what_decides_the_order_never_changes),
 	    cmocka_unit_test(test_an_order_stands_in_the_text_only_where_it_is_not_the_default),
 	    cmocka_unit_test(test_weights_by_size_stay_when_a_domain_has_grown),
+	    cmocka_unit_test(test_weights_of_the_ledger_stay_only_where_both_are_by_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
