@@ -47,8 +47,8 @@
  * are: one that waited for a lower step could be complete before the first report of that one comes
  * again, which would then be late.
  *
- *     reports     4a | 6a 6b | 5a | 4b      stopped behind 5a: 4, 5 and 6 are open
- *     again       4a | 6a 6b | 5a | 4b      hands out 4, and waits for 5b; 6 comes after it
+ *     reports     4a 6a 6b 5a 4b |          4 is handed out; 5 and 6 are open, since 6a: it stops
+ *     again          6a 6b 5a 4b | 5b       hands out 5 and 6, behind the stroke
  *
  * Invariants: open steps ascend, are at or above step_next, and at most LOSSES_OPEN_MAX; `reported`
  * is the number of bits set in a step's `rank`, at most its world; complete_n counts the open steps
