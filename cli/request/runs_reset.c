@@ -71,25 +71,31 @@ runs_reset_check(const struct runs_reset *r, const struct status *st, struct fai
 	return FAIL_NONE;
 }
 
+enum fail_code
+runs_reset_check_silent(const struct runs_reset *r, const struct status_run *before,
+    const struct status_run *now, struct failure *f)
+{
+	if (now->step == before->step && now->step_ahead == before->step_ahead)
+		return FAIL_NONE;
+	return fail(f, FAIL_DATA,
+	    "run %s is active: it has just committed step %" PRIu64 ". Stop its trainers", r->run,
+	    now->step_ahead);
+}
+
 /* FAIL_DATA: the run's commits move. */
 static enum fail_code
 watch(struct status_query *q, const struct runs_reset *r, const struct status_run *before,
     struct failure *f)
 {
-	const struct status_run *now;
 	enum fail_code code;
 	struct status *st;
 
 	clock_pause_ms(WATCH_MS);
 	if (status_query_runs(q, &st, f) != FAIL_NONE)
 		return f->code;
-	now = find_run(st, r->run);
 	code = runs_reset_check(r, st, f);
-	if (code == FAIL_NONE &&
-	    (now->step != before->step || now->step_ahead != before->step_ahead))
-		code = fail(f, FAIL_DATA,
-		    "run %s is active: it has just committed step %" PRIu64 ". Stop its trainers",
-		    r->run, now->step_ahead);
+	if (code == FAIL_NONE)
+		code = runs_reset_check_silent(r, before, find_run(st, r->run), f);
 	status_free(st);
 	return code;
 }

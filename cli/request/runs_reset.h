@@ -41,4 +41,8 @@ enum fail_code runs_forget(
 enum fail_code runs_reset_check(
     const struct runs_reset *r, const struct status *st, struct failure *f);
 
+/* Whether no rank of it has committed between two looks at the run. FAIL_DATA: one has. Pure. */
+enum fail_code runs_reset_check_silent(const struct runs_reset *r, const struct status_run *before,
+    const struct status_run *now, struct failure *f);
+
 #endif

@@ -59,7 +59,8 @@ open_losses(struct loop *l, struct failure *f)
 	    .run = job->a->run,
 	    .domain = (const char *const *)job->domain,
 	    .domains_n = job->domains_n,
-	    .step_first = job->step_next};
+	    .step_first = job->step_next,
+	    .again_end = job->offset_counted};
 
 	if (losses_open(&l->losses, &o, f) != FAIL_NONE)
 		return f->code;

@@ -409,6 +409,13 @@ writes(int16_t api_key)
 	       api_key == API_TRANSACTION_OFFSETS;
 }
 
+bool
+kafka_leaves_doubt(int16_t api_key, rd_kafka_resp_err_t err)
+{
+	return writes(api_key) && err != RD_KAFKA_RESP_ERR_NO_ERROR &&
+	       err != RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE && err != RD_KAFKA_RESP_ERR__DESTROY;
+}
+
 /*
  * Whether a request was carried out. librdkafka sends a request again after its connection broke,
  * and reports the second answer alone. The first copy may still be under way to the broker: a
@@ -430,8 +437,7 @@ on_response(rd_kafka_t *rk, int socket, const char *broker, int32_t broker_id, i
 	(void)correlation, (void)n, (void)round_trip_us;
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		atomic_fetch_add(&h->answers, 1);
-	if (writes(api_key) && err != RD_KAFKA_RESP_ERR_NO_ERROR &&
-	    err != RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE && err != RD_KAFKA_RESP_ERR__DESTROY)
+	if (kafka_leaves_doubt(api_key, err))
 		atomic_store(&h->doubtful, true);
 	if (joins(api_key))
 		atomic_store(&h->joining, false);

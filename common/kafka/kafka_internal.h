@@ -47,6 +47,12 @@ int kafka_slice_ms(int64_t deadline_ms);
 /* What a request ends with to a broker that was forgotten (KAFKA_FORGETS_FIRST). */
 #define KAFKA_DESTROY_BROKER ((rd_kafka_resp_err_t)-137)
 
+/*
+ * Whether a request that ended with `err` may have been carried out, or may yet be, and changes the
+ * log or a transaction (kafka_doubtful()). False: it was answered, or never sent.
+ */
+bool kafka_leaves_doubt(int16_t api_key, rd_kafka_resp_err_t err);
+
 /* Whether librdkafka has forgotten who leads partitions; renewed metadata tells it again. */
 bool kafka_forgets_partitions(rd_kafka_resp_err_t err);
 

@@ -26,6 +26,7 @@ struct losses {
 	struct domain *domain; /* [domains_n], by name */
 	size_t domains_n;
 	int64_t step_next, step_limit;
+	int64_t offset_next, again_end;          /* reports below the first have come */
 	struct open_step *open[LOSSES_OPEN_MAX]; /* ascending */
 	size_t open_n, complete_n;
 	struct open_step *given; /* what losses_next() handed out last */
@@ -85,6 +86,7 @@ losses_open(struct losses **out, const struct losses_options *o, struct failure 
 		return fail_memory(f);
 	l->step_next = o->step_first;
 	l->step_limit = INT64_MAX;
+	l->again_end = o->again_end;
 	l->mix = strdup(o->mix);
 	l->run = strdup(o->run);
 	if (l->mix == NULL || l->run == NULL || copy_domains(l, o, f) != FAIL_NONE) {
@@ -213,7 +215,6 @@ find(struct losses *l, const struct feedback *b, int64_t offset, struct open_ste
 	if (l->open_n == LOSSES_OPEN_MAX) {
 		if (at == 0)
 			return FAIL_NONE;
-		assert(!is_complete(l->open[0]));
 		give_up_lowest(l);
 		at--;
 	}
@@ -275,6 +276,7 @@ losses_add(struct losses *l, const struct feedback *b, int64_t offset, struct fa
 	struct open_step *s;
 	uint64_t bit;
 
+	l->offset_next = offset + 1;
 	if (is_dropped(l, b))
 		return FAIL_NONE;
 	assert(b->step >= l->step_next);
@@ -314,6 +316,8 @@ losses_next(struct losses *l, bool last, struct losses_step *out)
 {
 	free(l->given);
 	l->given = NULL;
+	if (!last && l->offset_next < l->again_end)
+		return false;
 	while (l->open_n > 0 && !is_complete(l->open[0]) &&
 	       l->complete_n >= (last ? 1 : LOSSES_PATIENCE))
 		give_up_lowest(l);

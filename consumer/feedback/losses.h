@@ -42,10 +42,17 @@
  * Not every step need be reported. Sums are added in the order in which the reports come: the same
  * topic gives the same bits.
  *
+ * Who stops starts again at losses_step_next(), with the reports from losses_open_offset() on. Those
+ * below `again_end`, where it stopped, are read a second time, and no step is handed out before they
+ * are: one that waited for a lower step could be complete before the first report of that one comes
+ * again, which would then be late.
+ *
+ *     reports     4a 6a 6b 5a 4b |          4 is handed out; 5 and 6 are open, since 6a: it stops
+ *     again          6a 6b 5a 4b | 5b       hands out 5 and 6, behind the stroke
+ *
  * Invariants: open steps ascend, are at or above step_next, and at most LOSSES_OPEN_MAX; `reported`
  * is the number of bits set in a step's `rank`, at most its world; complete_n counts the open steps
- * that are complete. When all places are taken the lowest is not complete, because the caller takes
- * what losses_next() has after each report.
+ * that are complete.
  *
  * No I/O. Thread: one. Memory: at most LOSSES_OPEN_MAX * (24 bytes * domains + 512).
  */
@@ -108,6 +115,7 @@ struct losses_options {
 	const char *const *domain; /* [domains_n], distinct */
 	size_t domains_n;
 	int64_t step_first; /* lower ones are late */
+	int64_t again_end;  /* reports at lower offsets are read again; 0: none */
 };
 
 struct losses;

@@ -158,12 +158,43 @@ is_within(struct search *s, const struct target *t, const struct ledger *l, int6
 	return FAIL_NONE;
 }
 
-/*
- * How many targets may have been drawn between two records; no more than `enough` are counted. In
- * the epoch that both are in, the positions say it; in the one that ended between them, those
- * behind the first record's; epochs that began and ended between them hold every sequence. An epoch
- * that is dealt (cursor.h) grows, so that its first record does not know it: it counts as held.
- */
+enum drawn_between
+drawn_between(const struct ledger_domain *x, const struct ledger_domain *y)
+{
+	if (y->taken == (x == NULL ? 0 : x->taken))
+		return DRAWN_NONE;
+	if (x == NULL)
+		return y->epoch == 0 ? DRAWN_BEFORE : DRAWN_ANY;
+	if (x->epoch == y->epoch)
+		return DRAWN_WITHIN;
+	return x->epoch + 1 == y->epoch && !(x->live && x->epoch == 0) ? DRAWN_ACROSS : DRAWN_ANY;
+}
+
+/* Whether a target may have been drawn between the records `a` and `b`. */
+static enum fail_code
+was_between(struct search *s, const struct target *t, const struct ledger *a,
+    const struct ledger *b, bool *was, struct failure *f)
+{
+	bool joined = t->domain >= a->domains_n;
+	const struct ledger_domain *x = joined ? NULL : &a->domain[t->domain];
+	const struct ledger_domain *y = &b->domain[t->domain];
+
+	switch (drawn_between(x, y)) {
+	case DRAWN_NONE: *was = false; return FAIL_NONE;
+	case DRAWN_WITHIN: return is_within(s, t, b, x->position, y->position, was, f);
+	case DRAWN_ACROSS:
+		if (is_within(s, t, a, x->position, INT64_MAX, was, f) != FAIL_NONE)
+			return f->code;
+		if (*was)
+			return FAIL_NONE;
+		return is_within(s, t, b, 0, y->position, was, f);
+	case DRAWN_BEFORE: return is_within(s, t, b, 0, y->position, was, f);
+	case DRAWN_ANY: *was = true; return FAIL_NONE;
+	}
+	abort(); /* unreachable */
+}
+
+/* How many targets may have been drawn between two records; at most `enough` are counted. */
 static enum fail_code
 count_between(struct search *s, const struct ledger *a, const struct ledger *b, uint64_t enough,
     uint64_t *count, struct failure *f)
@@ -171,29 +202,11 @@ count_between(struct search *s, const struct ledger *a, const struct ledger *b, 
 	*count = 0;
 	for (size_t i = 0; i < s->n && *count < enough; i++) {
 		const struct target *t = &s->target[i];
-		bool joined = t->domain >= a->domains_n, within = true;
-		const struct ledger_domain *x = joined ? NULL : &a->domain[t->domain];
-		const struct ledger_domain *y;
+		bool was = false;
 
-		if (t->domain >= b->domains_n)
-			continue;
-		y = &b->domain[t->domain];
-		if (y->taken == (joined ? 0 : x->taken))
-			continue;
-		if (joined) {
-			if (y->epoch == 0 &&
-			    is_within(s, t, b, 0, y->position, &within, f) != FAIL_NONE)
-				return f->code;
-		} else if (x->epoch == y->epoch) {
-			if (is_within(s, t, b, x->position, y->position, &within, f) != FAIL_NONE)
-				return f->code;
-		} else if (x->epoch + 1 == y->epoch && !(x->live && x->epoch == 0)) {
-			if (is_within(s, t, a, x->position, INT64_MAX, &within, f) != FAIL_NONE ||
-			    (!within &&
-				is_within(s, t, b, 0, y->position, &within, f) != FAIL_NONE))
-				return f->code;
-		}
-		*count += within;
+		if (t->domain < b->domains_n && was_between(s, t, a, b, &was, f) != FAIL_NONE)
+			return f->code;
+		*count += was;
 	}
 	return FAIL_NONE;
 }

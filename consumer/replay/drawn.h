@@ -38,6 +38,23 @@
 #include "common/config/config.h"
 #include "common/record/ledger.h"
 
+/* What two records say of the sequences that were drawn between them. */
+enum drawn_between {
+	DRAWN_NONE,   /* no sequence was */
+	DRAWN_WITHIN, /* those from the first one's position to the second one's, of their epoch */
+	DRAWN_ACROSS, /* those behind the first one's position, and before the second one's */
+	DRAWN_BEFORE, /* those before the second one's position */
+	DRAWN_ANY,    /* any sequence may have been */
+};
+
+/*
+ * Of a domain in two records, the earlier one first; NULL: it is not in the first yet. In the epoch
+ * that both are in, the positions say it; in the one that ended between them, those behind the
+ * first record's; epochs that began and ended between them hold every sequence. An epoch that is
+ * dealt (cursor.h) grows, so that its first record does not know it: it counts as held. Pure.
+ */
+enum drawn_between drawn_between(const struct ledger_domain *x, const struct ledger_domain *y);
+
 enum { DRAWN_STEPS_MAX = 1000000 }; /* to come, that are looked at where no end is given */
 
 struct drawn_sequence {

@@ -50,12 +50,46 @@ test_a_mix_without_a_ledger_that_goes_on_refuses(void **state)
 	st.state = STATUS_STARTED;
 }
 
+/* `step` is that of the rank that stands lowest, `step_ahead` that of the one furthest on. */
+static void
+test_a_run_of_which_any_rank_commits_is_active(void **state)
+{
+	static const struct {
+		uint64_t before[2], now[2];
+		bool active;
+	} row[] = {
+	    {{20, 20}, {20, 20}, false},
+	    {{18, 20}, {18, 20}, false},
+	    {{0, 0}, {0, 0}, false},
+	    {{18, 20}, {18, 21}, true}, /* one goes on, and another holds the lowest step */
+	    {{18, 20}, {19, 20}, true},
+	    {{18, 20}, {17, 20}, true}, /* back, by an older checkpoint */
+	    {{18, 20}, {18, 19}, true},
+	    {{0, 0}, {0, 1}, true},
+	};
+	const struct runs_reset r = {.config = &config, .run = "trainers", .to_step = 5};
+
+	(void)state;
+	EACH_ROW(i, row) {
+		const struct status_run before = {
+		    .step = row[i].before[0], .step_ahead = row[i].before[1]};
+		const struct status_run now = {.step = row[i].now[0], .step_ahead = row[i].now[1]};
+		struct failure f = {0};
+
+		assert_int_equal(runs_reset_check_silent(&r, &before, &now, &f),
+		    row[i].active ? FAIL_DATA : FAIL_NONE);
+		if (row[i].active)
+			assert_non_null(strstr(f.text, "run trainers is active: it has just"));
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_published_step_of_a_known_silent_run_is_taken),
 	    cmocka_unit_test(test_a_mix_without_a_ledger_that_goes_on_refuses),
+	    cmocka_unit_test(test_a_run_of_which_any_rank_commits_is_active),
 	};
 
 	return cmocka_run_group_tests_name("runs_reset", tests, NULL, NULL);

@@ -637,6 +637,34 @@ test_a_groups_offsets_come_with_their_metadata(void **state)
 	kafka_close(rk);
 }
 
+/* Of four partitions the topic has three: those are answered, and the fourth with an error. */
+static void
+test_an_error_of_one_partition_is_no_missing_commit(void **state)
+{
+	enum { ASKED = 4, SHORT_MS = 300 };
+	rd_kafka_t *rk = open_mock(KAFKA_ADMIN);
+	rd_kafka_mock_cluster_t *mock = rd_kafka_handle_mock_cluster(rk);
+	rd_kafka_t *reader = open_beside(rk, KAFKA_READER);
+	char *text[ASKED];
+	int64_t next[ASKED];
+
+	(void)state;
+	rd_kafka_mock_topic_create(mock, "m.batches", ASKED - 1, 1);
+	for (int32_t i = 0; i < ASKED - 1; i++)
+		commit(reader, "m.batches", i, 7, "step=3");
+	assert_int_not_equal(
+	    kafka_commits_of_topic(reader, "m.batches", ASKED, next, text, SHORT_MS, &f),
+	    FAIL_NONE);
+	assert_non_null(strstr(f.text, "topic m.batches: "));
+	assert_non_null(strstr(f.text, "asking for its committed offsets"));
+	for (int i = 0; i < ASKED; i++) { /* nothing is half known */
+		assert_int_equal(next[i], -1);
+		assert_null(text[i]);
+	}
+	kafka_close(reader);
+	kafka_close(rk);
+}
+
 /* As after a broker's start. */
 static void
 test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets(void **state)
@@ -657,6 +685,37 @@ test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets(void **state)
 	assert_null(text[0]);
 	kafka_close(reader);
 	kafka_close(rk);
+}
+
+/* By protocol numbers: Produce, and all that a transaction is made of; not what only asks. */
+static void
+test_what_was_sent_and_not_answered_leaves_doubt(void **state)
+{
+	static const int16_t writing[] = {0, 24, 25, 26, 28};
+	static const struct {
+		rd_kafka_resp_err_t err;
+		bool doubt;
+	} row[] = {
+	    {RD_KAFKA_RESP_ERR_NO_ERROR, false},         /* answered */
+	    {RD_KAFKA_RESP_ERR__TIMED_OUT_QUEUE, false}, /* never sent */
+	    {RD_KAFKA_RESP_ERR__DESTROY, false},         /* the handle ends */
+	    {RD_KAFKA_RESP_ERR__TIMED_OUT, true},
+	    {RD_KAFKA_RESP_ERR__TRANSPORT, true},
+	    {RD_KAFKA_RESP_ERR__BAD_MSG, true},
+	    {RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT, true},
+	};
+	enum { KEYS = 80 };
+
+	(void)state;
+	EACH_ROW(i, row)
+		for (int16_t key = 0; key < KEYS; key++) {
+			bool writes = false;
+
+			for (size_t k = 0; k < sizeof(writing) / sizeof(writing[0]); k++)
+				writes = writes || key == writing[k];
+			assert_int_equal(
+			    kafka_leaves_doubt(key, row[i].err), writes && row[i].doubt);
+		}
 }
 
 static void
@@ -1141,7 +1200,9 @@ main(void)
 	    cmocka_unit_test(
 		test_partitions_are_assigned_again_and_closed_before_they_have_stopped),
 	    cmocka_unit_test(test_a_groups_offsets_come_with_their_metadata),
+	    cmocka_unit_test(test_an_error_of_one_partition_is_no_missing_commit),
 	    cmocka_unit_test(test_a_coordinator_that_moves_is_asked_again_for_a_groups_offsets),
+	    cmocka_unit_test(test_what_was_sent_and_not_answered_leaves_doubt),
 	    cmocka_unit_test(
 		test_members_that_are_not_told_in_time_are_a_time_out_and_the_handle_can_be_closed),
 	    cmocka_unit_test(test_closing_a_writer_reports_what_was_not_delivered),

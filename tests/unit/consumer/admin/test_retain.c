@@ -63,17 +63,46 @@ test_the_lowest_position_below_the_step_holds_it_back(void **state)
 static void
 test_the_ledger_is_asked_only_where_the_broker_knows_nothing(void **state)
 {
-	struct ledger_run known[] = {{(char[]){"a"}, 5}, {(char[]){"b"}, 6}, {(char[]){"c"}, 0}};
-	struct ledger l = {.run = known, .runs_n = 3};
-	struct retain_run run[] = {
-	    {.name = "a", .committed = true, .step = 9}, {.name = "b"}, {.name = "c"}};
-	struct retain_runs r = {run, 3};
+	static const struct {
+		int64_t known; /* by the ledger; -1: it does not name the run */
+		bool committed;
+		uint64_t step; /* of the commits */
+		bool remembered;
+		uint64_t stands;
+	} row[] = {
+	    {5, true, 9, false, 9},
+	    {5, true, 5, false, 5},
+	    {5, true, 4, false, 4}, /* it was set back, and has these steps still to read */
+	    {5, true, 0, false, 0},
+	    {0, true, 3, false, 3},
+	    {-1, true, 3, false, 3},
+	    {6, false, 0, true, 6},
+	    {1, false, 0, true, 1},
+	    {0, false, 0, false, 0},
+	    {-1, false, 0, false, 0},
+	};
+	enum { ROWS = sizeof(row) / sizeof(row[0]) };
+	struct ledger_run known[ROWS];
+	struct retain_run run[ROWS] = {0};
+	struct ledger l = {.run = known};
+	struct retain_runs r = {run, ROWS};
+	char name[ROWS][8];
 
 	(void)state;
+	EACH_ROW(i, row) {
+		snprintf(name[i], sizeof(name[i]), "r%zu", i);
+		memcpy(run[i].name, name[i], sizeof(name[i]));
+		run[i].committed = row[i].committed;
+		run[i].step = row[i].step;
+		if (row[i].known >= 0)
+			known[l.runs_n++] = (struct ledger_run){name[i], row[i].known};
+	}
 	retain_remember(&r, &l);
-	assert_true(run[0].step == 9 && !run[0].remembered);
-	assert_true(run[1].step == 6 && run[1].remembered);
-	assert_false(run[2].remembered);
+	EACH_ROW(i, row) {
+		assert_int_equal(run[i].remembered, row[i].remembered);
+		assert_int_equal(run[i].committed, row[i].committed);
+		assert_int_equal(run[i].step, row[i].stands);
+	}
 }
 
 static void

@@ -1,10 +1,11 @@
 /*
- * lanes.h against librdkafka's mock cluster, which refuses commits as it is told to: what passes is
- * tried again, what does not ends the commit.
+ * lanes.h against librdkafka's mock cluster. It refuses commits as it is told to: what passes is
+ * tried again, what does not ends the commit. And lanes that share partitions, assigned anew.
  */
 #include "tests/unit/test.h"
 
 #include "common/base/clock.h"
+#include "common/record/batch.h"
 #include "consumer/batches/lanes.h"
 #include "tests/unit/mock_lanes.h"
 
@@ -93,6 +94,193 @@ test_the_time_given_is_kept_and_the_commit_goes_on_after_it(void **unused)
 	rd_kafka_mock_clear_request_errors(cluster, API_OFFSET_COMMIT);
 }
 
+/* ---- lanes that share partitions ---- */
+
+enum { SHARED_LANES = 4, SHARED_PARTITIONS = 2, STEPS = 6 };
+
+/* The head is all that the lanes decode; at step STEPS the mix ends. */
+static void
+put_shared(rd_kafka_t *rk, uint64_t step, uint32_t lane)
+{
+	const struct lane_map map = {SHARED_LANES, SHARED_PARTITIONS};
+	const struct batch_head head = {.mix = {"s", 1},
+	    .step = step,
+	    .lane = lane,
+	    .lanes = SHARED_LANES,
+	    .global_batch = SHARED_LANES,
+	    .lr_scale = 1,
+	    .last = step == STEPS};
+	const struct batch_domain domain = {0, {"web", 3}};
+	const struct batch_drawn drawn = {.ordinal = step};
+	uint8_t key[LANE_MAP_KEY_BYTES];
+	struct wire_writer w = {0};
+	size_t n = head.last ? 0 : 1;
+
+	lane_map_key(key, lane);
+	assert_int_equal(batch_begin(&w, &head, &domain, n, n, &f), FAIL_NONE);
+	if (!head.last)
+		assert_int_equal(batch_add(&w, &drawn, (const uint8_t *)"x", 1, &f), FAIL_NONE);
+	assert_int_equal(batch_end(&w, &f), FAIL_NONE);
+	assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("s.batches"),
+			     RD_KAFKA_V_PARTITION((int32_t)lane_map_partition(&map, lane)),
+			     RD_KAFKA_V_KEY(key, sizeof(key)), RD_KAFKA_V_VALUE(w.bytes, w.n),
+			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+	    RD_KAFKA_RESP_ERR_NO_ERROR);
+	wire_writer_close(&w);
+}
+
+/* All lanes of a mix "s" of STEPS steps, and its end. */
+static struct lanes *
+open_shared(void)
+{
+	char at[256];
+	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct properties properties = {1, item};
+	const struct kafka_options k = {
+	    .role = KAFKA_WRITER, .client = "steps", .properties = &properties};
+	const struct lanes_options o = {
+	    .mix = "s", .world = 1, .properties = &properties, .timeout_ms = MOCK_LANES_WAIT_MS};
+	struct lanes *l = NULL;
+	rd_kafka_t *rk;
+
+	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	rd_kafka_mock_topic_create(cluster, "s.lanes", SHARED_LANES, 1);
+	rd_kafka_mock_topic_create(cluster, "s.batches", SHARED_PARTITIONS, 1);
+	assert_int_equal(kafka_open(&rk, &k, &f), FAIL_NONE);
+	for (uint64_t step = 0; step <= STEPS; step++)
+		for (uint32_t lane = 0; lane < SHARED_LANES; lane++)
+			put_shared(rk, step, lane);
+	assert_int_equal(rd_kafka_flush(rk, MOCK_LANES_WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	kafka_close(rk);
+	assert_int_equal(lanes_open(&l, &o, &f), FAIL_NONE);
+	assert_int_equal(lanes_count(l), SHARED_LANES);
+	return l;
+}
+
+static void
+assign_all(struct lanes *l, int64_t offset)
+{
+	const int64_t at[SHARED_LANES] = {offset, offset, offset, offset};
+
+	assert_int_equal(lanes_assign(l, at, &f), FAIL_NONE);
+}
+
+static enum lanes_event
+next(struct lanes *l, uint32_t lane, struct lanes_record *out)
+{
+	enum lanes_event event = LANES_LOST;
+
+	assert_int_equal(
+	    lanes_next(l, lane, clock_ms() + MOCK_LANES_WAIT_MS, &event, out, &f), FAIL_NONE);
+	return event;
+}
+
+/* The lane's next record, which is gone then. */
+static void
+check_step(struct lanes *l, uint32_t lane, uint64_t step)
+{
+	struct lanes_record r;
+	struct batch_view view;
+
+	assert_int_equal(next(l, lane, &r), LANES_RECORD);
+	assert_int_equal(batch_decode(&view, r.bytes, r.n, &f), FAIL_NONE);
+	assert_int_equal(view.head.lane, lane);
+	assert_int_equal(view.head.step, step);
+	lanes_release(l, lane);
+}
+
+/* The lanes from `step` on, in turn as a reader takes them. */
+static void
+check_all(struct lanes *l, uint64_t step)
+{
+	for (; step <= STEPS; step++)
+		for (uint32_t lane = 0; lane < SHARED_LANES; lane++)
+			check_step(l, lane, step);
+}
+
+static void
+hold_one_and_let_others_wait(struct lanes *l)
+{
+	struct lanes_record r;
+
+	assign_all(l, 0);
+	check_step(l, 3, 0);
+	assert_int_equal(next(l, 3, &r), LANES_RECORD);
+}
+
+static void
+read_to_the_end(struct lanes *l)
+{
+	struct lanes_record r;
+
+	assign_all(l, 2 * STEPS);
+	for (uint32_t lane = 0; lane < SHARED_LANES; lane += 2) {
+		check_step(l, lane, STEPS);
+		assert_int_equal(next(l, lane, &r), LANES_AT_END);
+	}
+}
+
+static void
+lose_the_offset(struct lanes *l)
+{
+	struct lanes_record r;
+
+	assign_all(l, 1000);
+	for (uint32_t lane = 0; lane < SHARED_LANES; lane += 2)
+		assert_int_equal(next(l, lane, &r), LANES_LOST);
+}
+
+static void
+seek_a_step_that_is_not_there_yet(struct lanes *l)
+{
+	assign_all(l, 2 * STEPS);
+	lanes_pass_over(l, STEPS + 10);
+}
+
+static void
+start_further_on(struct lanes *l)
+{
+	assign_all(l, 2 * 4);
+}
+
+static void
+test_lanes_that_are_assigned_anew_know_nothing_of_before(void **unused)
+{
+	static void (*const before[])(struct lanes *) = {hold_one_and_let_others_wait,
+	    read_to_the_end, lose_the_offset, seek_a_step_that_is_not_there_yet, start_further_on};
+	struct lanes *l = open_shared();
+
+	(void)unused;
+	EACH_ROW(i, before) {
+		before[i](l);
+		assign_all(l, 0);
+		check_all(l, 0);
+	}
+	lanes_close(l);
+}
+
+/* What waits already, what is held, and what comes; the end of the mix is for all. */
+static void
+test_what_is_passed_over_ends_with_the_step_that_is_sought(void **unused)
+{
+	static const uint64_t sought[] = {0, 1, 3, STEPS - 1, STEPS, STEPS + 10};
+	struct lanes *l = open_shared();
+
+	(void)unused;
+	EACH_ROW(i, sought)
+		for (int met = 0; met < 2; met++) {
+			if (met)
+				hold_one_and_let_others_wait(l);
+			else
+				assign_all(l, 0);
+			lanes_pass_over(l, sought[i]);
+			if (met && sought[i] == 0)
+				continue; /* lane 3 has lost its step 0 to the look before */
+			check_all(l, sought[i] < STEPS ? sought[i] : STEPS);
+		}
+	lanes_close(l);
+}
+
 int
 main(void)
 {
@@ -101,6 +289,8 @@ main(void)
 	    cmocka_unit_test(test_looks_in_between_send_it_again_too),
 	    cmocka_unit_test(test_a_refusal_that_stays_ends_the_commit_and_not_the_next),
 	    cmocka_unit_test(test_the_time_given_is_kept_and_the_commit_goes_on_after_it),
+	    cmocka_unit_test(test_lanes_that_are_assigned_anew_know_nothing_of_before),
+	    cmocka_unit_test(test_what_is_passed_over_ends_with_the_step_that_is_sought),
 	};
 
 	return cmocka_run_group_tests(tests, open_mock_lanes, close_mock_lanes);

@@ -7,10 +7,14 @@
 static const char *const names[] = {"web", "code"}; /* not in the order of their bytes */
 
 static struct losses *
-fresh(void)
+from_step(int64_t step, int64_t again_end)
 {
-	struct losses_options o = {
-	    .mix = "pretrain", .run = "trainers", .domain = names, .domains_n = 2};
+	struct losses_options o = {.mix = "pretrain",
+	    .run = "trainers",
+	    .step_first = step,
+	    .again_end = again_end,
+	    .domain = names,
+	    .domains_n = 2};
 	struct losses *l = NULL;
 	struct failure f;
 
@@ -18,9 +22,16 @@ fresh(void)
 	return l;
 }
 
+static struct losses *
+fresh(void)
+{
+	return from_step(0, 0);
+}
+
 /* A report of 10 tokens of code and 20 of web, the losses told by step and rank. */
 static void
-report_to(struct losses *l, const char *run, int64_t step, uint32_t rank, uint32_t world)
+report_at(
+    struct losses *l, int64_t offset, const char *run, int64_t step, uint32_t rank, uint32_t world)
 {
 	struct feedback_loss loss[] = {
 	    {(char *)(uintptr_t) "code", (double)step + 0.5, 0.25, 10},
@@ -35,7 +46,13 @@ report_to(struct losses *l, const char *run, int64_t step, uint32_t rank, uint32
 	    .losses_n = 2};
 	struct failure f;
 
-	assert_int_equal(losses_add(l, &b, step * 100 + rank, &f), FAIL_NONE);
+	assert_int_equal(losses_add(l, &b, offset, &f), FAIL_NONE);
+}
+
+static void
+report_to(struct losses *l, const char *run, int64_t step, uint32_t rank, uint32_t world)
+{
+	report_at(l, step * 100 + rank, run, step, rank, world);
 }
 
 static void
@@ -243,6 +260,132 @@ test_at_the_end_all_that_is_complete_comes(void **unused)
 	losses_close(l);
 }
 
+/* ---- stopped and started again ---- */
+
+enum { LOG_STEPS = 3 * LOSSES_PATIENCE, LOG_MAX = 4 * LOG_STEPS };
+
+struct log {
+	struct log_report {
+		int64_t step;
+		uint32_t rank, world;
+	} report[LOG_MAX];
+	size_t n;
+};
+
+static void
+swap(struct log *log, size_t i, size_t k)
+{
+	struct log_report held = log->report[i];
+
+	log->report[i] = log->report[k];
+	log->report[k] = held;
+}
+
+/*
+ * Steps overtake one another, one never gets complete, and the world changes on the way: of one
+ * step a rank of the world before has reported first.
+ */
+static void
+fill_log(struct log *log, uint64_t seed)
+{
+	const int64_t change = LOG_STEPS / 2;
+	size_t first, i;
+
+	log->n = 0;
+	for (int64_t step = 0; step < LOG_STEPS; step++) {
+		uint32_t world = step < change ? 3 : 2;
+
+		for (uint32_t rank = 0; rank < world; rank++)
+			if (step != 5 || rank != 1)
+				log->report[log->n++] = (struct log_report){step, rank, world};
+		if (step == change)
+			log->report[log->n++] = (struct log_report){step, 1, 3};
+	}
+	for (i = 0; i < log->n; i++) {
+		size_t left = log->n - i;
+
+		seed = seed * 6364136223846793005U + 1442695040888963407U;
+		swap(log, i, i + (seed >> 33) % (left < 9 ? left : 9));
+	}
+	for (first = 0; log->report[first].step != change;)
+		first++;
+	for (i = first; log->report[i].step != change || log->report[i].world != 3;)
+		i++;
+	swap(log, first, i);
+}
+
+/* The steps that are complete now, behind given[n]. */
+static size_t
+take_steps(struct losses *l, struct losses_sum given[][2], int64_t *step, size_t n)
+{
+	struct losses_step s;
+
+	while (losses_next(l, false, &s)) {
+		assert_true(n < LOG_STEPS);
+		step[n] = s.step;
+		memcpy(given[n++], s.sum, sizeof(given[0]));
+	}
+	return n;
+}
+
+/* The same for reports [from, end) of the log, whose offsets are their places. */
+static size_t
+read_log(struct losses *l, const struct log *log, size_t from, size_t end,
+    struct losses_sum given[][2], int64_t *step, size_t n)
+{
+	for (size_t i = from; i < end; i++) {
+		report_at(l, (int64_t)i, "trainers", log->report[i].step, log->report[i].rank,
+		    log->report[i].world);
+		n = take_steps(l, given, step, n);
+	}
+	return n;
+}
+
+/*
+ * Wherever it stops: behind the steps that a report has completed, or in front of them, because a
+ * request came between.
+ */
+static void
+test_one_that_starts_again_gives_the_steps_that_one_without_a_stop_gives(void **unused)
+{
+	static struct losses_sum expected[LOG_STEPS][2], given[LOG_STEPS][2];
+	static struct log log;
+	int64_t expected_step[LOG_STEPS], step[LOG_STEPS];
+
+	(void)unused;
+	for (uint64_t seed = 1; seed <= 8; seed++) {
+		struct losses *l = fresh();
+		size_t n;
+
+		fill_log(&log, seed);
+		n = read_log(l, &log, 0, log.n, expected, expected_step, 0);
+		assert_true(n > LOG_STEPS / 2);
+		assert_true(losses_counted(l)->incomplete > 0);
+		losses_close(l);
+		for (size_t k = 0; k < 2 * log.n; k++) {
+			size_t last = k / 2, again;
+			int64_t open, next;
+
+			l = fresh();
+			again = read_log(l, &log, 0, last, given, step, 0);
+			report_at(l, (int64_t)last, "trainers", log.report[last].step,
+			    log.report[last].rank, log.report[last].world);
+			if (k % 2 == 0)
+				again = take_steps(l, given, step, again);
+			open = losses_open_offset(l);
+			next = losses_step_next(l);
+			losses_close(l);
+			l = from_step(next, (int64_t)last + 1);
+			again = read_log(
+			    l, &log, open < 0 ? last + 1 : (size_t)open, log.n, given, step, again);
+			losses_close(l);
+			assert_int_equal(again, n);
+			assert_memory_equal(step, expected_step, n * sizeof(step[0]));
+			assert_memory_equal(given, expected, n * sizeof(given[0]));
+		}
+	}
+}
+
 static void
 test_means_over_domains_need_no_sum_of_losses(void **unused)
 {
@@ -272,6 +415,8 @@ main(void)
 	    cmocka_unit_test(test_open_steps_are_bounded),
 	    cmocka_unit_test(test_another_world_restarts_an_incomplete_step),
 	    cmocka_unit_test(test_at_the_end_all_that_is_complete_comes),
+	    cmocka_unit_test(
+		test_one_that_starts_again_gives_the_steps_that_one_without_a_stop_gives),
 	    cmocka_unit_test(test_means_over_domains_need_no_sum_of_losses),
 	};
 

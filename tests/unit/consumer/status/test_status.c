@@ -695,6 +695,50 @@ test_of_many_lanes_that_lost_their_end_the_first_are_named_and_the_rest_counted(
 	status_free(st);
 }
 
+/* Steps 9 and 10 are of the ledger's last transaction, which ends before 11. */
+static void
+test_a_lane_has_lost_its_end_where_no_marker_can_be_on_its_way(void **state)
+{
+	static const struct {
+		enum lane_ends_state state;
+		uint64_t next;
+		int64_t age_ms;
+		bool apart;
+	} row[] = {
+	    {LANE_ENDS_LEVEL, 11, 0, false},
+	    {LANE_ENDS_LEVEL, 11, STATUS_WAIT_MS + 1, false},
+	    {LANE_ENDS_BEHIND, 9, 0, false}, /* it lacks the last transaction alone */
+	    {LANE_ENDS_BEHIND, 9, STATUS_WAIT_MS, false},
+	    {LANE_ENDS_BEHIND, 9, STATUS_WAIT_MS + 1, true},
+	    {LANE_ENDS_BEHIND, 10, 0, false},
+	    {LANE_ENDS_BEHIND, 10, STATUS_WAIT_MS + 1, true},
+	    {LANE_ENDS_BEHIND, 8, 0, true}, /* and the one before */
+	    {LANE_ENDS_BEHIND, 0, 0, true},
+	    {LANE_ENDS_AHEAD, 12, 0, false}, /* the ledger's own marker */
+	    {LANE_ENDS_AHEAD, 12, STATUS_WAIT_MS, false},
+	    {LANE_ENDS_AHEAD, 12, STATUS_WAIT_MS + 1, true},
+	};
+
+	(void)state;
+	EACH_ROW(i, row) {
+		struct status *st = mixing();
+
+		st->ends_n = 1;
+		st->end = calloc(1, sizeof(*st->end));
+		st->end[0].state = row[i].state;
+		st->end[0].next = row[i].next;
+		st->ledger.step_first = 9;
+		st->ledger.step_next = 11;
+		st->ledger_time_ms = NOW_MS - row[i].age_ms;
+		derive(st);
+		assert_int_equal(st->apart[0], row[i].apart);
+		assert_int_equal(st->problems_n, row[i].apart);
+		if (row[i].apart)
+			assert_string_equal(st->problem[0].code, "STATUS-LANE-END");
+		status_free(st);
+	}
+}
+
 static void
 test_a_corpus_without_a_mix_has_only_its_own_problems(void **state)
 {
@@ -878,6 +922,7 @@ main(void)
 	    cmocka_unit_test(test_more_problems_than_kept_are_counted),
 	    cmocka_unit_test(
 		test_of_many_lanes_that_lost_their_end_the_first_are_named_and_the_rest_counted),
+	    cmocka_unit_test(test_a_lane_has_lost_its_end_where_no_marker_can_be_on_its_way),
 	    cmocka_unit_test(test_a_corpus_without_a_mix_has_only_its_own_problems),
 	    cmocka_unit_test(test_the_headline_says_how_all_is),
 	    cmocka_unit_test(test_a_run_is_waited_for_where_a_mixer_runs_and_it_bounds_the_lead),

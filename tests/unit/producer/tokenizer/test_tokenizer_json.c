@@ -283,6 +283,58 @@ test_a_long_key_that_is_unknown_is_refused_wherever_it_is_cut(void **unused)
 	}
 }
 
+/* By prepend_scheme "first". "_" is no token of the model, and stands as the unknown one, 0. */
+static void
+test_a_prefix_of_the_first_word_is_put_before_a_documents_beginning_alone(void **unused)
+{
+	static const struct {
+		const char *text;
+		uint32_t id[8];
+		size_t n;
+	} row[] = {
+	    {"ab", {0, 3}, 2},
+	    {"a b", {0, 1, 0, 2}, 4},
+	    {"a<x>b", {0, 1, 4, 2}, 4}, /* behind an added token there is no beginning */
+	    {"<x>b", {4, 2}, 2},
+	    {"a<x>b<x>ab", {0, 1, 4, 2, 4, 3}, 6},
+	    {"<x><x>a b", {4, 4, 1, 0, 2}, 5},
+	    {"", {0}, 0},
+	};
+	/* An added token is found before or after normalization. */
+	static const char *const normalized[] = {"false", "true"};
+
+	(void)unused;
+	EACH_ROW(k, normalized) {
+		struct tokenizer *t;
+		struct encoder *e = NULL;
+		char new[512];
+		struct failure f;
+
+		snprintf(new, sizeof(new),
+		    "\"normalized\": %s, \"special\": true}], \"normalizer\": null, "
+		    "\"pre_tokenizer\": {\"type\": \"Metaspace\", \"replacement\": \"_\", "
+		    "\"prepend_scheme\": \"first\", \"split\": true}",
+		    normalized[k]);
+		t = open_changed(
+		    "\"normalized\": false, \"special\": true}], \"normalizer\": " SPACE, new,
+		    false, false);
+		assert_int_equal(encoder_open(&e, t, &f), FAIL_NONE);
+		EACH_ROW(i, row) {
+			struct token_buffer ids = {NULL, 0, 0};
+
+			assert_int_equal(
+			    encoder_encode(e, row[i].text, strlen(row[i].text), &ids, &f),
+			    FAIL_NONE);
+			assert_int_equal(ids.n, row[i].n);
+			for (size_t at = 0; at < ids.n; at++)
+				assert_int_equal(ids.id[at], row[i].id[at]);
+			free(ids.id);
+		}
+		encoder_close(e);
+		tokenizer_close(t);
+	}
+}
+
 int
 main(void)
 {
@@ -295,6 +347,8 @@ main(void)
 	    cmocka_unit_test(test_a_broken_file_is_refused_or_read),
 	    cmocka_unit_test(test_65536_added_tokens_are_taken_and_one_more_is_refused),
 	    cmocka_unit_test(test_a_long_key_that_is_unknown_is_refused_wherever_it_is_cut),
+	    cmocka_unit_test(
+		test_a_prefix_of_the_first_word_is_put_before_a_documents_beginning_alone),
 	};
 
 	return cmocka_run_group_tests(tests, folder_open, folder_close);
