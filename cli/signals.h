@@ -1,7 +1,7 @@
 /*
  * signals.h -- SIGINT and SIGTERM ask a long-running command to finish; a second one ends it at
- * once. No command waits for a broker's first answer after that. A command that hangs while it opens a connection to Kafka (kafka_opening()) ends with 1,
- * four seconds after the first.
+ * once. No command waits for a broker's first answer after that. A command that hangs while it
+ * opens a connection to Kafka (kafka_opening()) ends with 1, four seconds after the first.
  */
 #ifndef CLI_SIGNALS_H
 #define CLI_SIGNALS_H

@@ -22,9 +22,9 @@ enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 void log_set_level(enum log_level level);
 
 /*
- * Lines go to sink(opaque, level, line), escaped, without time, level and end of line, instead of to stderr
- * (NULL: to stderr again). Called by any thread, several at once; it must not log. After the return
- * no call of the sink before is under way.
+ * Lines go to sink(opaque, level, line), escaped, without time, level and end of line, instead of
+ * to stderr (NULL: to stderr again). Called by any thread, several at once; it must not log. After
+ * the return no call of the sink before is under way.
  */
 typedef void log_sink(void *opaque, enum log_level level, const char *line);
 void log_set_sink(log_sink *sink, void *opaque);
@@ -90,9 +90,9 @@ enum {
  * module: the word in front of ": ", else "riffle". id: what follows it, where it is capitals with
  * a hyphen; else there is none. fields: each key=value, the first of a key; none where there are
  * none. A value ends at white space, without the punctuation before that, or at its closing quote.
- * It is a number where it is decimal of at most LOG_DIGITS_MAX digits and no quotes enclose it, else
- * a string. The escapes of TEXT_QUOTED between quotes are decoded, so that a name is exact. What is
- * no UTF-8 becomes U+FFFD.
+ * It is a number where it is decimal of at most LOG_DIGITS_MAX digits and no quotes enclose it,
+ * else a string. The escapes of TEXT_QUOTED between quotes are decoded, so that a name is exact.
+ * What is no UTF-8 becomes U+FFFD.
  */
 size_t log_json(
     char out[static LOG_JSON_MAX], int64_t unix_ms, enum log_level level, const char *text);

@@ -1,6 +1,6 @@
 /*
- * text.h -- a text that is put together in pieces, what a text ends with, and how a text from outside
- * is shown.
+ * text.h -- a text that is put together in pieces, what a text ends with, and how a text from
+ * outside is shown.
  *
  * A zeroed text is a valid empty one. A piece that finds no memory is left out and the text is
  * marked: text_take() then gives NULL, so that only the end has to be checked.

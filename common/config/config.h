@@ -221,7 +221,9 @@ const char *config_publisher(const struct config *c, const char *name);
  */
 double config_weights_sum(const struct config *c, const struct config_phase *phase);
 
-/* Whether mix.weights and all phases give a domain weight 0, so that the mix never draws from it. */
+/*
+ * Whether mix.weights and all phases give a domain weight 0, so that the mix never draws from it.
+ */
 bool config_never_drawn(const struct config *c, size_t domain);
 
 /* The input of a set of a domain: files, or a program (else NULL). All is SET_TRAIN's that no other

@@ -3,8 +3,8 @@
  *
  * One document a file. Keys are texts, distinct within their map. Aliases are followed, each use
  * counting as the nodes it stands for, so that a small file cannot become a large tree; a cycle of
- * aliases is too deep. Texts are UTF-8 without NUL bytes. A tag is refused, but for !!str, !!seq and
- * !!map, and !!int, !!float and !!bool of a text that is one.
+ * aliases is too deep. Texts are UTF-8 without NUL bytes. A tag is refused, but for !!str, !!seq
+ * and !!map, and !!int, !!float and !!bool of a text that is one.
  *
  * Errors are FAIL_CONFIG and "FILE:LINE: what is wrong".
  */

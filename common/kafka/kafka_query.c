@@ -90,7 +90,9 @@ bootstrap_origin(const struct kafka_handle *h)
 		   : "bootstrap.servers";
 }
 
-/* The host that DNS does not have, of "h:1: Failed to resolve 'h:1': Name or service ..."; else "". */
+/*
+ * The host that DNS does not have, of "h:1: Failed to resolve 'h:1': Name or service ..."; else "".
+ */
 static void
 unknown_host(const char *cause, char host[static KAFKA_CAUSE_MAX])
 {

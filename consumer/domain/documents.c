@@ -121,8 +121,10 @@ documents_seek(
 		return FAIL_NONE;
 	if (!same && choose(d, topic, partition, f) != FAIL_NONE)
 		return f->code;
-	/* An ordinal stands at its offset or later (feed.h). One behind the end is nowhere: sought, it
-	 * would be a lost log, which is met only when the next topic is read. */
+	/*
+	 * An ordinal stands at its offset or later (feed.h). One after the end is nowhere: if it is
+	 * sought, the log counts as lost, and that shows only when the next topic is read.
+	 */
 	if ((int64_t)first >= d->high) {
 		drop(&d->held);
 		drop(&d->before);

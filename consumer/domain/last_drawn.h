@@ -94,8 +94,10 @@ struct last_drawn_look {
 enum fail_code last_drawn_compare(const struct last_drawn *l, struct last_drawn_look *look,
     size_t n, const struct properties *properties, int timeout_ms, struct failure *f);
 
-/* FAIL_DATA, in words for whoever runs the mix; the ways out name the configuration at `path` (NULL:
- * there is none). */
+/*
+ * FAIL_DATA, in words for whoever runs the mix. The ways out name the configuration at `path`, if
+ * it is not NULL.
+ */
 enum fail_code last_drawn_fail(
     const struct last_drawn_look *look, const char *domain, const char *path, struct failure *f);
 

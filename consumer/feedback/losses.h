@@ -42,10 +42,10 @@
  * Not every step need be reported. Sums are added in the order in which the reports come: the same
  * topic gives the same bits.
  *
- * Who stops starts again at losses_step_next(), with the reports from losses_open_offset() on. Those
- * below `again_end`, where it stopped, are read a second time, and no step is handed out before they
- * are: one that waited for a lower step could be complete before the first report of that one comes
- * again, which would then be late.
+ * Who stops starts again at losses_step_next(), with the reports from losses_open_offset() on.
+ * Those below `again_end`, where it stopped, are read a second time, and no step is handed out
+ * before they are: one that waited for a lower step could be complete before the first report of
+ * that one comes again, which would then be late.
  *
  *     reports     4a 6a 6b 5a 4b |          4 is handed out; 5 and 6 are open, since 6a: it stops
  *     again          6a 6b 5a 4b | 5b       hands out 5 and 6, behind the stroke

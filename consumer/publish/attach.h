@@ -103,7 +103,9 @@ enum fail_code attach_bind(struct attach *a, struct domains *d, struct failure *
 /* Whether the mix stands at until_step or behind it, and has not ended. Asked before all else. */
 enum fail_code attach_reached(struct attach *a, bool *reached, int64_t *step, struct failure *f);
 
-/* The ledger's last record, into *last, which the caller has zeroed; it stays so before the first. */
+/*
+ * The ledger's last record, into *last, which the caller has zeroed; it stays so before the first.
+ */
 enum fail_code attach_last(struct attach *a, struct ledger *last, struct failure *f);
 
 /*

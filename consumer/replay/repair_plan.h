@@ -49,7 +49,8 @@ uint64_t repair_plan_lanes(
 
 /*
  * Whether steps must be derived that neither the ledger nor every lane has. No record proves what
- * such a lane held. These steps are certain if nothing but domain logs of fixed length decides them.
+ * such a lane held. These steps are certain if nothing but domain logs of fixed length decides
+ * them.
  */
 bool repair_plan_guesses(const struct repair_found *w);
 
@@ -63,7 +64,9 @@ const char *repair_plan_live(const struct repair_found *w);
  */
 int64_t repair_plan_unanswered(int64_t answered, int64_t low, int64_t high);
 
-/* The first step to derive: at or below `lacked`, the ledger's end and the last step before `end`. */
+/*
+ * The first step to derive: at or below `lacked`, the ledger's end and the last step before `end`.
+ */
 uint64_t repair_plan_first(const struct repair_found *w, uint64_t lacked, uint64_t end);
 
 /*

@@ -212,8 +212,8 @@ struct status {
 	int64_t control_end; /* where <mix>.control ends; -1: there is none */
 	int64_t rejects;     /* in <corpus>.rejects, at most */
 	/*
-	 * Records that producers pass over, among the last ones of <corpus>.arrivals; -1: not known.
-	 * The offset of the first.
+	 * Records that producers pass over, among the last ones of <corpus>.arrivals; -1: not
+	 * known. The offset of the first.
 	 */
 	int64_t arrivals_foreign, arrivals_offset;
 	struct status_domain *domain; /* the configuration's first, then the ledger's others */

@@ -3,8 +3,8 @@
  * program wrote them.
  *
  * The topic is never trimmed and grows by up to 86,400 records a day, so the first look takes the
- * last LOOK_BACK records alone, and each later one what is new. Producers read all of the topic, and
- * warn of older records when they start (PRODUCE-ARRIVALS).
+ * last LOOK_BACK records alone, and each later one what is new. Producers read all of the topic,
+ * and warn of older records when they start (PRODUCE-ARRIVALS).
  */
 #include "consumer/status/status_query_internal.h"
 

@@ -372,7 +372,9 @@ phase_at(const struct count *c, uint64_t step)
 	return NULL;
 }
 
-/* A phase gives the domains that it does not name their weights in the configuration, or in JOIN. */
+/*
+ * A phase gives the domains that it does not name their weights in the configuration, or in JOIN.
+ */
 static void
 put_phase(const struct config_phase *phase, const struct config *config, const struct ledger *l,
     const double *base, double *raw)

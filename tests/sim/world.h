@@ -129,7 +129,10 @@ struct world {
 	bool lends;    /* and others are drawn meanwhile */
 	bool mixed;    /* many features meet: retention and losses come often */
 	bool uneven;   /* the trainers need not divide the lanes */
-	/* Bits of enum world_feature: what every run has, and what it has once all requests are put. */
+	/*
+	 * Bits of enum world_feature: what every run has, and what it has once all requests are
+	 * put.
+	 */
 	uint32_t features, features_late;
 	char *text; /* of the configuration, as the ledger has it */
 	/* What is drawn when rests on when things happen: lending, requests that come late. */

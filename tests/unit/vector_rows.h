@@ -1,4 +1,7 @@
-/* vector_rows.h -- the tables in tests/vectors: rows of columns, and columns that are lists of numbers. */
+/*
+ * vector_rows.h -- the tables in tests/vectors: rows of columns, and columns that are lists of
+ * numbers.
+ */
 #ifndef TESTS_UNIT_VECTOR_ROWS_H
 #define TESTS_UNIT_VECTOR_ROWS_H
 

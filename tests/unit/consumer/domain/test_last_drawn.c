@@ -153,7 +153,10 @@ hash_of(uint64_t ordinal, bool other)
 	return 1000 + ordinal + (other ? 500 : 0);
 }
 
-/* A partition, one character a record: the ordinal of a sequence; E: an End over all that came before it. */
+/*
+ * A partition, one character a record: the ordinal of a sequence; E: an End over all that came
+ * before it.
+ */
 static void
 write_log(rd_kafka_t *writer, const char *topic, int32_t partition, const char *log, bool other)
 {
@@ -195,7 +198,8 @@ found(const char *ordinals, size_t ordinal)
 /*
  * Whatever stands before and behind it. Each sequence of each log is compared, in a log with the
  * text that was drawn and in one with another: only the second is told apart, and always, but
- * where the reader gives up. Each has a domain and a partition of its own; all are compared at once.
+ * where the reader gives up. Each has a domain and a partition of its own; all are compared at
+ * once.
  */
 static void
 test_a_sequence_is_found_before_and_behind_its_offset(void **unused)

@@ -1,4 +1,6 @@
-/* replay_internal.h: what a record of the ledger must be, by itself and behind the one before it. */
+/*
+ * replay_internal.h: what a record of the ledger must be, by itself and behind the one before it.
+ */
 #include "consumer/replay/replay_internal.h"
 
 #include <string.h>
