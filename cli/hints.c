@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/command.h"
+#include "common/base/log.h"
 
 #define HINT "`riffle "
 enum { HINT_N = sizeof(HINT) - 1, COMMAND_NAME_MAX = 32 };
@@ -14,6 +14,7 @@ enum { HINT_N = sizeof(HINT) - 1, COMMAND_NAME_MAX = 32 };
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"                           \
 	"_./,:=@%+-"
 
+static bool (*takes_config_now)(const char *command);
 static char named_now[HINTS_NAMED_MAX];
 
 /* A text that grows in a buffer; what does not fit is dropped. */
@@ -52,16 +53,17 @@ put_word(struct line *l, const char *word)
 }
 
 const char *
-hints_named(char out[static HINTS_NAMED_MAX], const char *path, const struct option_list *overrides)
+hints_named(
+    char out[static HINTS_NAMED_MAX], const char *path, const char *const *overrides, size_t n)
 {
 	struct line l = {.out = out, .room = HINTS_NAMED_MAX};
 
 	put(&l, " -c ", 4);
 	put_word(&l, path);
-	for (size_t i = 0; i < overrides->n; i++)
-		if (strncmp(overrides->text[i], "kafka.", 6) != 0) {
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(overrides[i], "kafka.", 6) != 0) {
 			put(&l, " -s ", 4);
-			put_word(&l, overrides->text[i]);
+			put_word(&l, overrides[i]);
 		}
 	if (l.cut)
 		out[0] = '\0';
@@ -81,17 +83,15 @@ static bool
 lacks_config(const char *hint, size_t n, size_t name_n)
 {
 	char name[COMMAND_NAME_MAX];
-	const struct command *c;
 
 	if (name_n >= sizeof(name))
 		return false;
 	memcpy(name, hint, name_n);
 	name[name_n] = '\0';
-	c = command_find(name);
-	if (c == NULL || (c->common & OPTIONS_CONFIG) == 0 || holds(hint, n, " -c "))
+	if (takes_config_now == NULL || !takes_config_now(name) || holds(hint, n, " -c "))
 		return false;
 	/* The other forms of this command only print, and read no configuration. */
-	return c != &cmd_config || holds(hint, n, " --check");
+	return strcmp(name, "config") != 0 || holds(hint, n, " --check");
 }
 
 void
@@ -123,8 +123,14 @@ hints_say(char *out, size_t room, const char *text)
 }
 
 void
-hints_set(const char *path, const struct option_list *overrides)
+hints_set_takes(bool (*takes_config)(const char *command))
 {
-	hints_named(named_now, path, overrides);
+	takes_config_now = takes_config;
+}
+
+void
+hints_set(const char *path, const char *const *overrides, size_t n)
+{
+	hints_named(named_now, path, overrides, n);
 	log_set_hints(hints_say);
 }

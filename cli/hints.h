@@ -15,9 +15,10 @@
 #ifndef CLI_HINTS_H
 #define CLI_HINTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "cli/options.h"
+#include "common/base/failure.h"
 
 enum {
 	HINTS_NAMED_MAX = 2048, /* bytes of the options, with the NUL */
@@ -29,13 +30,16 @@ enum {
  * Returns `out`, which is empty if they do not fit.
  */
 const char *hints_named(
-    char out[static HINTS_NAMED_MAX], const char *path, const struct option_list *overrides);
+    char out[static HINTS_NAMED_MAX], const char *path, const char *const *overrides, size_t n);
+
+/* Which commands take a configuration; until then none does. */
+void hints_set_takes(bool (*takes_config)(const char *command));
 
 /* Writes `text` with the options `named` in each hint that lacks them; cut at `room` > 0. */
 void hints_complete(char *out, size_t room, const char *text, const char *named);
 
 /* Completes lines of the log and hints_say() from now on. Before another thread logs. */
-void hints_set(const char *path, const struct option_list *overrides);
+void hints_set(const char *path, const char *const *overrides, size_t n);
 
 /* hints_complete() with what hints_set() was given; before that it only copies. */
 void hints_say(char *out, size_t room, const char *text);

@@ -159,6 +159,14 @@ finish(const struct command *c, enum fail_code code, struct failure *f)
 	return fail_exit(code);
 }
 
+static bool
+takes_config(const char *name)
+{
+	const struct command *c = command_find(name);
+
+	return c != NULL && (c->common & OPTIONS_CONFIG) != 0;
+}
+
 int
 main(int argc, char **argv)
 {
@@ -169,6 +177,7 @@ main(int argc, char **argv)
 	/* A file at its limit is an error of the write, with a sentence, not a signal. */
 	signal(SIGXFSZ, SIG_IGN);
 	log_set_colours(terminal_colours(STDERR_FILENO));
+	hints_set_takes(takes_config);
 	(void)options_set_log(NULL, argc, argv, &ignored);
 	if (argc < 2) {
 		print_help(stderr);

@@ -441,7 +441,7 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 	if (o->configs.n > 0)
 		o->config = o->configs.text[o->configs.n - 1];
 	if (o->config != NULL)
-		hints_set(o->config, &o->overrides);
+		hints_set(o->config, o->overrides.text, o->overrides.n);
 	if (o->config == NULL && (c->common & OPTIONS_CONFIG) != 0)
 		o->config = config_of_environment();
 	o->argument = argv + optind;

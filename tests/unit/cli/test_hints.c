@@ -2,8 +2,17 @@
 
 #include <string.h>
 
+#include "cli/command.h"
 #include "common/base/log.h"
 #include "tests/unit/test.h"
+
+static bool
+takes_config(const char *name)
+{
+	const struct command *c = command_find(name);
+
+	return c != NULL && (c->common & OPTIONS_CONFIG) != 0;
+}
 
 static void
 test_a_suggested_command_gets_the_configuration_that_it_lacks(void **unused)
@@ -68,12 +77,16 @@ test_what_names_the_configuration_is_quoted_for_a_shell(void **unused)
 	(void)unused;
 	EACH_NAMED_ROW(i, rows, path)
 		assert_string_equal(
-		    hints_named(out, rows[i].path, &rows[i].overrides), rows[i].named);
+		    hints_named(out, rows[i].path, rows[i].overrides.text, rows[i].overrides.n),
+		    rows[i].named);
 	memset(path, 'a', sizeof(path));
 	path[sizeof(path) - 1] = '\0';
-	assert_string_equal(hints_named(out, path, &rows[0].overrides), "");
+	assert_string_equal(
+	    hints_named(out, path, rows[0].overrides.text, rows[0].overrides.n), "");
 	path[sizeof(path) - 1 - strlen(" -c ")] = '\0';
-	assert_int_equal(strlen(hints_named(out, path, &rows[0].overrides)), sizeof(out) - 1);
+	assert_int_equal(
+	    strlen(hints_named(out, path, rows[0].overrides.text, rows[0].overrides.n)),
+	    sizeof(out) - 1);
 }
 
 static void
@@ -86,7 +99,6 @@ keep_line(void *opaque, enum log_level level, const char *line)
 static void
 test_the_log_completes_hints_of_a_command_with_c_and_not_with_the_environment(void **unused)
 {
-	struct option_list none = {0};
 	char line[256], said[256];
 
 	(void)unused;
@@ -95,7 +107,7 @@ test_the_log_completes_hints_of_a_command_with_c_and_not_with_the_environment(vo
 	assert_string_equal(line, "mix: MIX-X run `riffle mix`");
 	hints_say(said, sizeof(said), "run `riffle mix`");
 	assert_string_equal(said, "run `riffle mix`");
-	hints_set("a b.yml", &none);
+	hints_set("a b.yml", NULL, 0);
 	log_warning("mix: MIX-X run `riffle mix`");
 	assert_string_equal(line, "mix: MIX-X run `riffle mix -c 'a b.yml'`");
 	hints_say(said, sizeof(said), "run `riffle mix`");
@@ -113,5 +125,6 @@ main(void)
 		test_the_log_completes_hints_of_a_command_with_c_and_not_with_the_environment),
 	};
 
+	hints_set_takes(takes_config);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
