@@ -178,8 +178,8 @@ test_an_assembler_continues_until_something_is_changed(void **state)
 }
 
 /*
- * Two records between which one thing came from outside. Whoever derives the second from the first
- * has what the mixer had, whatever it was.
+ * One thing changes from outside between two records. Deriving the second record from the first
+ * must give the mixer's state, whatever has changed.
  */
 static void
 test_whatever_changed_between_two_records_is_taken(void **state)

@@ -320,7 +320,7 @@ test_a_request_that_leaves_a_later_phase_without_a_domain_is_refused(void **stat
 	mixer_close(m);
 }
 
-/* m, or one that goes on from its record. */
+/* Takes m. Gives m, or a mixer that resumes from its record. */
 static struct mixer *
 go_on(struct mixer *m, const struct mixer_plan *p, bool restart)
 {
@@ -338,9 +338,9 @@ go_on(struct mixer *m, const struct mixer_plan *p, bool restart)
 }
 
 /*
- * A phase returns to what each domain has without it: a domain of the file to the file's weight,
- * one that joined to the weight that it joined with, which no later request for weights changes.
- * A mixer that is restarted behind every step draws the same.
+ * A phase that does not name a domain gives it its base weight: the file's, or the weight with
+ * which it joined. Later requests for weights do not change a base weight. This also holds if the
+ * mixer restarts before every step.
  */
 static void
 test_what_a_domain_joined_with_is_what_phases_return_to(void **state)
@@ -352,7 +352,7 @@ test_what_a_domain_joined_with_is_what_phases_return_to(void **state)
 	static const struct {
 		int64_t join, later; /* steps; later -1: there is no such request */
 		struct {
-			uint64_t behind; /* this step stand the raw weights of */
+			uint64_t step; /* the step with these raw weights */
 			double code, web, books;
 		} in_force[4];
 	} rows[] = {
@@ -384,7 +384,7 @@ test_what_a_domain_joined_with_is_what_phases_return_to(void **state)
 			for (size_t k = 0; k < 4; k++) {
 				uint64_t count[4] = {0};
 
-				while (mixer_step_next(m) <= rows[i].in_force[k].behind) {
+				while (mixer_step_next(m) <= rows[i].in_force[k].step) {
 					m = go_on(m, &p, restart != 0);
 					memset(count, 0, sizeof(count));
 					assert_int_equal(mixes_step(m, &p, count), MIXER_DRAWN);
