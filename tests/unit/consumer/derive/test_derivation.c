@@ -267,6 +267,12 @@ test_the_record_that_is_wrong_is_blamed(void **state)
 	s.now.domains_n++;
 	assert_int_equal(fault, DERIVATION_NOW);
 	assert_null(s.d.assembler);
+	/* An assembler that is open cannot take it either. */
+	assert_int_equal(derivation_start(&s.d, &s.before, &s.before, 0, &fault, &f), FAIL_NONE);
+	s.now.domains_n--;
+	assert_int_equal(derivation_start(&s.d, &s.before, &s.now, 0, &fault, &f), FAIL_DATA);
+	s.now.domains_n++;
+	assert_int_equal(fault, DERIVATION_NOW);
 	scene_close(&s);
 }
 
