@@ -283,7 +283,7 @@ test_max_message_bytes_has_room_and_both_ends_are_cut(void **state)
 	assert_true(TOPIC_MESSAGE_BYTES_MAX > LIMIT_RECORD_BYTES + TOPIC_RECORD_SLACK);
 }
 
-/* All that is planned of a lane's record, from the largest batch that the mix will have. */
+/* Everything planned for a lane's record follows from the largest batch that the mix will use. */
 static void
 test_a_lanes_record_is_planned_by_the_largest_batch_of_all_phases(void **state)
 {
@@ -316,7 +316,7 @@ test_a_lanes_record_is_planned_by_the_largest_batch_of_all_phases(void **state)
 	}
 }
 
-/* Its head names the domains that can be drawn into it: no more than it has sequences. */
+/* A record's head names the domains drawn into it: at most one for each of its sequences. */
 static void
 test_a_record_has_room_for_the_names_of_what_is_drawn(void **state)
 {

@@ -206,8 +206,9 @@ test_a_setting_is_its_value_or_at_least_its_limit(void **unused)
 		add_text = text_take(&add);
 		assert_string_equal(add_text, row[i].add);
 		free(add_text);
-		assert_int_equal(r.min_insync,
-		    strcmp(row[i].name, "min.insync.replicas") == 0 ? atoi(row[i].value) : -1);
+		assert_int_equal(r.min_insync, strcmp(row[i].name, "min.insync.replicas") == 0
+						   ? strtol(row[i].value, NULL, 10)
+						   : -1);
 		assert_int_equal(r.flush_messages, -1);
 		assert_false(r.unclean);
 	}

@@ -130,7 +130,7 @@ test_credits_sum_to_zero_through_changes(void **state)
 	}
 }
 
-/* Wherever the draws before it have left the credits; rounds become longer and shorter. */
+/* Rounds become longer and shorter. The draws before them leave all kinds of credits. */
 static void
 test_a_round_of_another_length_has_exactly_its_counts(void **state)
 {

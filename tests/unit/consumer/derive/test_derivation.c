@@ -178,8 +178,8 @@ test_an_assembler_continues_until_something_is_changed(void **state)
 }
 
 /*
- * Two records between which one thing came from outside. Whoever derives the second from the first
- * has what the mixer had, whatever it was.
+ * One thing changes from outside between two records. Deriving the second record from the first
+ * must give the mixer's state, whatever has changed.
  */
 static void
 test_whatever_changed_between_two_records_is_taken(void **state)
@@ -267,6 +267,12 @@ test_the_record_that_is_wrong_is_blamed(void **state)
 	s.now.domains_n++;
 	assert_int_equal(fault, DERIVATION_NOW);
 	assert_null(s.d.assembler);
+	/* An assembler that is open cannot take it either. */
+	assert_int_equal(derivation_start(&s.d, &s.before, &s.before, 0, &fault, &f), FAIL_NONE);
+	s.now.domains_n--;
+	assert_int_equal(derivation_start(&s.d, &s.before, &s.now, 0, &fault, &f), FAIL_DATA);
+	s.now.domains_n++;
+	assert_int_equal(fault, DERIVATION_NOW);
 	scene_close(&s);
 }
 

@@ -79,7 +79,7 @@ write_end(const char *topic)
 	write_record(topic, 0, &w);
 }
 
-/* Behind an End over `sealed` sequences; -1: there is none before it. */
+/* Its partition was last sealed with `sealed` sequences; -1: never. */
 static void
 write_sequence(const char *topic, int32_t partition, uint64_t ordinal, int64_t sealed)
 {
@@ -190,8 +190,8 @@ test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands(void **state)
 }
 
 /*
- * An append that is under way, or was broken off: sequences stand behind the last End. A mix counts
- * up to that End, whenever it looks; what is behind an End counts once the next one is there.
+ * During an append, or after an interrupted one, sequences follow the last End. A mix counts only
+ * the sequences before that End, until the append writes the next one.
  */
 static void
 test_what_is_behind_the_last_end_does_not_count_yet(void **state)

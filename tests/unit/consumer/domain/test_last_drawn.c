@@ -153,10 +153,7 @@ hash_of(uint64_t ordinal, bool other)
 	return 1000 + ordinal + (other ? 500 : 0);
 }
 
-/*
- * A partition, one character a record: the ordinal of a sequence; E: an End over all that came
- * before it.
- */
+/* Writes a record for each character: a digit is the ordinal of a sequence, E is an End. */
 static void
 write_log(rd_kafka_t *writer, const char *topic, int32_t partition, const char *log, bool other)
 {
@@ -196,10 +193,9 @@ found(const char *ordinals, size_t ordinal)
 }
 
 /*
- * Whatever stands before and behind it. Each sequence of each log is compared, in a log with the
- * text that was drawn and in one with another: only the second is told apart, and always, but
- * where the reader gives up. Each has a domain and a partition of its own; all are compared at
- * once.
+ * Each sequence is compared in a log with the text that was drawn, and in a log with another text.
+ * Only the other text is reported, and it is always reported, unless the sequence is passed over.
+ * Each sequence has its own domain and partition, so that one call compares all of them.
  */
 static void
 test_a_sequence_is_found_before_and_behind_its_offset(void **unused)
@@ -208,17 +204,17 @@ test_a_sequence_is_found_before_and_behind_its_offset(void **unused)
 		const char *text, *found;
 		char passed_over;
 	} logs[LOGS] = {
-	    {"0", "0", 0},              /* alone */
-	    {"0123", "0123", 0},        /* each at its offset */
-	    {"0123E", "0123", 0},       /* with an End behind it, */
-	    {"01E23E", "0123", 0},      /* before it, */
-	    {"0E1E2E3E", "0123", 0},    /* and several */
-	    {"00123", "0123", 0},       /* a record is there twice, */
+	    {"0", "0", 0},              /* One alone, */
+	    {"0123", "0123", 0},        /* several at their offsets, */
+	    {"0123E", "0123", 0},       /* an End after them, */
+	    {"01E23E", "0123", 0},      /* before some, */
+	    {"0E1E2E3E", "0123", 0},    /* several Ends. */
+	    {"00123", "0123", 0},       /* A record is there twice, */
 	    {"0011E223E", "0123", 0},   /* several, with an End, */
-	    {"E0123", "0123", 0},       /* an End over nothing, */
-	    {"01232345E", "012345", 0}, /* a part of the log is there once more */
-	    {"02345", "023", 0},        /* one before them is missing, */
-	    {"02E", "0", '2'},          /* and an End stands where the next one would */
+	    {"E0123", "0123", 0},       /* an End before all sequences, */
+	    {"01232345E", "012345", 0}, /* and a part of the log. */
+	    {"02345", "023", 0},        /* One is missing before them, */
+	    {"02E", "0", '2'},          /* and an End is at the offset. */
 	};
 	struct property item[] = {{(char[]){"bootstrap.servers"}, NULL}};
 	const struct properties properties = {1, item};

@@ -116,7 +116,7 @@ test_what_is_excluded_is_passed_over(void **state)
 	cursor_close(&c);
 }
 
-/* Of one that is left, nearly two epochs may lie between two draws: it was first, and is last. */
+/* Its two draws are nearly two epochs apart if it is first in one epoch and last in the next. */
 static void
 test_the_only_one_that_is_left_is_drawn_once_an_epoch(void **state)
 {
@@ -141,7 +141,7 @@ test_the_only_one_that_is_left_is_drawn_once_an_epoch(void **state)
 						 above = {0, 0, (int64_t)left + 1, 100};
 			struct cursor c = open_cursor(&s);
 			struct exclusions x = {0};
-			uint64_t way = 0; /* to the end of the epoch before */
+			uint64_t way = 0; /* from the last draw to the end of its epoch */
 			struct failure f;
 
 			if (left > 0)
@@ -157,13 +157,13 @@ test_the_only_one_that_is_left_is_drawn_once_an_epoch(void **state)
 				way += c.place.position;
 				furthest = way > furthest ? way : furthest;
 				way = cursor_length(&c) - c.place.position;
-				if (epoch == 0) /* from the next epoch on, where it is not live */
+				if (epoch == 0) /* takes effect in the next epoch */
 					set_lengths(&c, &rows[i].longer, &sealed);
 			}
 			exclusions_close(&x);
 			cursor_close(&c);
 		}
-		assert_int_equal(furthest, 2 * rows[i].longer - 1); /* the longest way came */
+		assert_int_equal(furthest, 2 * rows[i].longer - 1); /* the longest way occurred */
 	}
 }
 

@@ -439,7 +439,7 @@ test_names_of_what_is_in_force_have_a_length(void **state)
 	}
 }
 
-/* Behind this many steps a grows, sealed as it is, and b, which is live, ends. */
+/* Domain a is sealed and is extended. Domain b is live and ends if `b_ends`. */
 static void
 set_lengths(struct mixer *m, const uint64_t grown_a[2], const uint64_t ended_b[2], bool b_ends)
 {
@@ -451,9 +451,9 @@ set_lengths(struct mixer *m, const uint64_t grown_a[2], const uint64_t ended_b[2
 }
 
 /*
- * Domains grow and end after a few steps of one mixer. Its record behind each step is the whole of
- * it: in the middle of an epoch, behind the step that begins the epoch over grown lengths, behind
- * those that follow. The next growth comes at another place of the epoch.
+ * A mixer that resumes from the record of any step draws what the first mixer draws: in the middle
+ * of an epoch, after the step that begins an epoch with new lengths, and after later steps. `at`
+ * moves the growth to other places of the epoch.
  */
 static void
 test_the_record_behind_any_step_goes_on_as_the_mixer_does(void **state)
@@ -475,7 +475,7 @@ test_the_record_behind_any_step_goes_on_as_the_mixer_does(void **state)
 		.sealed = b_sealed,
 		.on_end = MIX_END_REPEAT}};
 	struct mixer_plan p = mixes_plan(source, 2);
-	uint64_t begun = 0; /* records in which the last step began an epoch over grown lengths */
+	uint64_t begun = 0; /* records saved after a step that began an epoch with new lengths */
 
 	(void)state;
 	p.global_batch = BATCH;

@@ -320,7 +320,7 @@ test_a_request_that_leaves_a_later_phase_without_a_domain_is_refused(void **stat
 	mixer_close(m);
 }
 
-/* m, or one that goes on from its record. */
+/* Takes m. Gives m, or a mixer that resumes from its record. */
 static struct mixer *
 go_on(struct mixer *m, const struct mixer_plan *p, bool restart)
 {
@@ -338,9 +338,9 @@ go_on(struct mixer *m, const struct mixer_plan *p, bool restart)
 }
 
 /*
- * A phase returns to what each domain has without it: a domain of the file to the file's weight,
- * one that joined to the weight that it joined with, which no later request for weights changes.
- * A mixer that is restarted behind every step draws the same.
+ * A phase that does not name a domain gives it its base weight: the file's, or the weight with
+ * which it joined. Later requests for weights do not change a base weight. This also holds if the
+ * mixer restarts before every step.
  */
 static void
 test_what_a_domain_joined_with_is_what_phases_return_to(void **state)
@@ -352,7 +352,7 @@ test_what_a_domain_joined_with_is_what_phases_return_to(void **state)
 	static const struct {
 		int64_t join, later; /* steps; later -1: there is no such request */
 		struct {
-			uint64_t behind; /* this step stand the raw weights of */
+			uint64_t step; /* the step with these raw weights */
 			double code, web, books;
 		} in_force[4];
 	} rows[] = {
@@ -384,7 +384,7 @@ test_what_a_domain_joined_with_is_what_phases_return_to(void **state)
 			for (size_t k = 0; k < 4; k++) {
 				uint64_t count[4] = {0};
 
-				while (mixer_step_next(m) <= rows[i].in_force[k].behind) {
+				while (mixer_step_next(m) <= rows[i].in_force[k].step) {
 					m = go_on(m, &p, restart != 0);
 					memset(count, 0, sizeof(count));
 					assert_int_equal(mixes_step(m, &p, count), MIXER_DRAWN);
@@ -861,6 +861,41 @@ test_the_last_sequence_of_a_domain_that_is_drawn_cannot_be_skipped(void **state)
 }
 
 /* A domain whose data keep arriving may join before it has any. */
+/* A file names the domain before its join takes effect, and another file takes it out again. */
+static void
+test_a_join_does_not_bring_back_a_domain_that_the_file_took_out(void **state)
+{
+	static struct ledger_raw_weight weight[] = {{"books", 4}};
+	const struct mixer_source books = {
+	    .name = "books", .weight = 1, .partitions_n = 1, .sequences = size};
+	const struct mixer_source four[] = {books, three[CODE], three[EMPTY], three[WEB]};
+	struct mixer_plan p = mixes_plan(three, 3), with = mixes_plan(four, 4);
+	struct control join = {.id = "j",
+	    .kind = LEDGER_JOIN,
+	    .at_step = 10,
+	    .domain = "books",
+	    .weight = weight,
+	    .weights_n = 1};
+	struct mixer *m = mixes_open(&p);
+	struct ledger_answer a = mixes_ask(m, join, &books);
+	uint64_t count[4] = {0};
+	struct failure f;
+
+	(void)state;
+	assert_true(a.accepted);
+	ledger_answer_clear(&a);
+	run_to(m, &p, 2);
+	assert_int_equal(mixer_replan(m, &with, &p, &f), FAIL_NONE);
+	assert_int_equal(mixes_stand(m, 3).state, LEDGER_ACTIVE);
+	run_to(m, &p, 4);
+	assert_int_equal(mixer_replan(m, &p, &with, &f), FAIL_NONE);
+	while (mixer_step_next(m) < 15)
+		assert_int_equal(mixes_step(m, &p, count), MIXER_DRAWN);
+	assert_int_equal(mixes_stand(m, 3).state, LEDGER_LEFT);
+	assert_int_equal(count[3], 0);
+	mixer_close(m);
+}
+
 static void
 test_a_live_domain_joins_before_it_has_a_sequence(void **state)
 {
@@ -966,6 +1001,7 @@ main(void)
 		test_an_accepted_configuration_with_the_same_weights_leaves_a_request_in_force),
 	    cmocka_unit_test(test_fractions_of_temperature_and_lr_scale_come_into_force),
 	    cmocka_unit_test(test_the_last_sequence_of_a_domain_that_is_drawn_cannot_be_skipped),
+	    cmocka_unit_test(test_a_join_does_not_bring_back_a_domain_that_the_file_took_out),
 	    cmocka_unit_test(test_a_live_domain_joins_before_it_has_a_sequence),
 	    cmocka_unit_test(test_all_of_a_domain_without_weight_can_be_skipped),
 	    cmocka_unit_test(test_no_more_domains_join_than_a_round_has_draws),

@@ -143,7 +143,7 @@ test_a_change_inside_a_round_deals_out_what_remains_of_it(void **state)
 	shares_close(&s);
 }
 
-/* Weights change behind any draw of a round, and behind any later one once more. */
+/* Weights change twice in a round, after any two draws. */
 static void
 test_what_remains_of_a_round_has_the_counts_of_the_new_weights(void **state)
 {

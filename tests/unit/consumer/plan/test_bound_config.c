@@ -221,7 +221,7 @@ test_weights_by_size_stay_when_a_domain_has_grown(void **state)
 	free(written);
 }
 
-/* The ledger's weights stay where both are made of sizes. Everywhere else the file says them. */
+/* The ledger's weights stay in force if both come from sizes. Otherwise the file's do. */
 static void
 test_weights_of_the_ledger_stay_only_where_both_are_by_size(void **state)
 {
