@@ -202,6 +202,12 @@ read_all(struct riffle *r, const struct read_steps_arguments *a, const struct st
 	return FAIL_NONE;
 }
 
+bool
+read_steps_owes_commit(uint64_t commit_every, uint64_t steps, uint64_t committed, bool cut)
+{
+	return commit_every > 0 && committed < steps && !cut;
+}
+
 /* However the reading ends without a failure, what is printed is committed where that is asked. */
 static enum fail_code
 read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct stop *stop,
@@ -213,7 +219,7 @@ read_mix(struct riffle *r, const struct read_steps_arguments *a, const struct st
 
 	if (code != FAIL_NONE && !stopped)
 		return code;
-	if (a->commit_every > 0 && t->committed < t->steps && !t->cut) {
+	if (read_steps_owes_commit(a->commit_every, t->steps, t->committed, t->cut)) {
 		code = commit(r, a, stop, f);
 		if (code != FAIL_NONE && code != FAIL_STOPPED)
 			return code;

@@ -49,4 +49,10 @@ enum fail_code read_steps_mix(const struct read_steps_arguments *a, const struct
 enum fail_code read_steps_set(const struct read_steps_arguments *a, const struct config *c,
     const struct stop *stop, FILE *to, struct failure *f);
 
+/*
+ * Whether a reading that ends commits: it is to, and `committed` of the `steps` that are out whole
+ * are. `cut`: of a further step a part is out, and the commit would be behind that one. Pure.
+ */
+bool read_steps_owes_commit(uint64_t commit_every, uint64_t steps, uint64_t committed, bool cut);
+
 #endif

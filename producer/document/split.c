@@ -65,3 +65,9 @@ split_pieces(struct split_piece out[static SPLIT_PIECES_MAX], const struct split
 	}
 	return pieces_n;
 }
+
+uint64_t
+split_piece_rest(const struct split_piece *piece, uint64_t first)
+{
+	return piece->first < first ? first : piece->first;
+}

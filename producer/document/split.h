@@ -62,4 +62,10 @@ uint64_t split_hash(const char *text, size_t n);
 size_t split_pieces(struct split_piece out[static SPLIT_PIECES_MAX], const struct split *s,
     uint64_t hash, uint64_t n);
 
+/*
+ * Where an output that has the tokens below `first` continues in a piece: behind them, or at the
+ * beginning of a piece that is further on. At or behind the piece's end: it has all of it.
+ */
+uint64_t split_piece_rest(const struct split_piece *piece, uint64_t first);
+
 #endif

@@ -650,13 +650,11 @@ add_to_set(struct part_outputs *outs, size_t at, const struct split_piece *piece
 	document.place.documents = to->documents;
 	document.place.rejects = outs->rejects;
 	document.place.reported = outs->reported;
-	for (size_t i = 0; i < pieces_n; i++) {
-		uint64_t from = piece[i].first < first ? first : piece[i].first;
-
+	for (size_t i = 0; i < pieces_n; i++)
 		if (piece[i].set == at % SETS_COUNT &&
-		    pack_tokens(outs, to, &document, id, from, piece[i].end, f) != FAIL_NONE)
+		    pack_tokens(outs, to, &document, id, split_piece_rest(&piece[i], first),
+			piece[i].end, f) != FAIL_NONE)
 			return f->code;
-	}
 	return FAIL_NONE;
 }
 

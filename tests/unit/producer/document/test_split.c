@@ -206,6 +206,25 @@ test_shares_of_tokens_are_within_the_bound_where_lengths_are_skewed(void **unuse
 	assert_true(sqrt(squares_whole / CORPORA) > 2 * bound);
 }
 
+/* A document of 30 tokens: train, valid, train. An output stopped behind its token 5, 10, 25, 30. */
+static void
+test_what_is_left_of_pieces_begins_where_an_output_continues(void **unused)
+{
+	static const struct split_piece piece[] = {
+	    {SET_TRAIN, 0, 10}, {SET_VALID, 10, 20}, {SET_TRAIN, 20, 30}};
+	static const struct {
+		uint64_t first, rest[3];
+	} row[] = {
+	    {0, {0, 10, 20}}, {5, {5, 10, 20}}, {9, {9, 10, 20}}, {10, {10, 10, 20}},
+	    {25, {25, 25, 25}}, {30, {30, 30, 30}}, /* nothing of any */
+	};
+
+	(void)unused;
+	EACH_ROW(i, row)
+		for (size_t k = 0; k < 3; k++)
+			assert_int_equal(split_piece_rest(&piece[k], row[i].first), row[i].rest[k]);
+}
+
 int
 main(void)
 {
@@ -214,6 +233,7 @@ main(void)
 	    cmocka_unit_test(test_pieces_are_those_of_an_independent_implementation),
 	    cmocka_unit_test(test_shares_are_those_asked_for),
 	    cmocka_unit_test(test_a_part_of_zero_gets_nothing),
+	    cmocka_unit_test(test_what_is_left_of_pieces_begins_where_an_output_continues),
 	    cmocka_unit_test(test_shares_of_tokens_are_within_the_bound_where_lengths_are_skewed),
 	};
 
