@@ -132,7 +132,8 @@ json_reads_the_exact_text_back(void **unused)
 		text[n++] = (char)(c >= 0x80 ? 0x80 | (c & 0x3F) : c);
 	}
 	assert_int_equal(text_show(out + 1, sizeof(out) - 2, TEXT_JSON, text, n), n);
-	strcat(out, "\"");
+	out[strlen(out) + 1] = '\0';
+	out[strlen(out)] = '"';
 	read = json_loads(out, JSON_DECODE_ANY, NULL);
 	assert_int_equal(json_string_length(read), n);
 	assert_memory_equal(json_string_value(read), text, n);

@@ -206,7 +206,9 @@ test_shares_of_tokens_are_within_the_bound_where_lengths_are_skewed(void **unuse
 	assert_true(sqrt(squares_whole / CORPORA) > 2 * bound);
 }
 
-/* A document of 30 tokens: train, valid, train. An output stopped behind its token 5, 10, 25, 30. */
+/*
+ * A document of 30 tokens: train, valid, train. An output stopped behind its token 5, 10, 25, 30.
+ */
 static void
 test_what_is_left_of_pieces_begins_where_an_output_continues(void **unused)
 {
