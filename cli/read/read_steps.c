@@ -53,7 +53,9 @@ fail_riffle(struct failure *f, const struct riffle_error *e)
 static enum fail_code
 fail_opening(struct failure *f, const struct riffle_error *e, const struct stop *stop)
 {
-	return stop_asked(stop) ? fail(f, FAIL_STOPPED, "%s", e->text) : fail_riffle(f, e);
+	if (stop_asked(stop) && e->code == RIFFLE_ERROR_BROKER)
+		return fail(f, FAIL_STOPPED, "%s", e->text);
+	return fail_riffle(f, e);
 }
 
 /* The properties of `c` as the library takes them. Gives the array (free); NULL: no memory. */

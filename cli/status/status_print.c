@@ -290,8 +290,10 @@ print_problems(const struct status *st, FILE *to)
 		fprintf(to, "\n");
 	for (size_t i = 0; i < st->problems_n; i++) {
 		hints_say(said, sizeof(said), st->problem[i].text);
-		fprintf(to, "%s! %s%s %s\n", colours ? TERMINAL_YELLOW : "", st->problem[i].code,
-		    colours ? TERMINAL_PLAIN : "", TEXT_SHOWN(said));
+		fprintf(to, "%s! %s%s ", colours ? TERMINAL_YELLOW : "", st->problem[i].code,
+		    colours ? TERMINAL_PLAIN : "");
+		terminal_print(to, TEXT_LINE, said, strlen(said));
+		fprintf(to, "\n");
 	}
 	if (st->problems_more > 0)
 		fprintf(to, "! and %zu more\n", st->problems_more);

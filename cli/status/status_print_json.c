@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cli/hints.h"
 #include "cli/json_writer.h"
 #include "cli/status/status_print.h"
 
@@ -358,6 +359,15 @@ put_topics(struct json_writer *w, const struct status *st)
 	json_writer_end(w, ']');
 }
 
+static void
+put_problem(struct json_writer *w, const char *key, const char *text)
+{
+	char said[HINTS_TEXT_MAX];
+
+	hints_say(said, sizeof(said), text);
+	json_writer_text(w, key, said);
+}
+
 /* Twice: "problems" was a list of texts before they had codes. */
 static void
 put_problems(struct json_writer *w, const struct status *st)
@@ -365,13 +375,13 @@ put_problems(struct json_writer *w, const struct status *st)
 	assert(st->problems_n <= STATUS_PROBLEMS_MAX);
 	json_writer_begin(w, "problems", '[');
 	for (size_t i = 0; i < st->problems_n; i++)
-		json_writer_text(w, NULL, st->problem[i].text);
+		put_problem(w, NULL, st->problem[i].text);
 	json_writer_end(w, ']');
 	json_writer_begin(w, "problem_list", '[');
 	for (size_t i = 0; i < st->problems_n; i++) {
 		json_writer_begin(w, NULL, '{');
 		json_writer_text(w, "code", st->problem[i].code);
-		json_writer_text(w, "text", st->problem[i].text);
+		put_problem(w, "text", st->problem[i].text);
 		json_writer_end(w, '}');
 	}
 	json_writer_end(w, ']');

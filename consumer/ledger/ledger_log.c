@@ -57,7 +57,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0 &&
-	    mix_loss_check_ledger(l->rk, mix, false, NULL, timeout_ms, f) != FAIL_NONE)
+	    mix_loss_check_ledger(l->rk, mix, false, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0) {
 		mix_names_fail(l->rk, l->topic, mix, f);
@@ -241,7 +241,7 @@ ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *ou
 	l->last = m == NULL ? -1 : m->offset;
 	l->end = l->last + 1;
 	if (m == NULL) /* none yet, or the topic is a new one */
-		return mix_loss_check(l->rk, l->mix, NULL, l->timeout_ms, f);
+		return mix_loss_check(l->rk, l->mix, l->timeout_ms, f);
 	code = decode(l, m, out, f);
 	if (code == FAIL_NONE && name != NULL)
 		code = copy_header(m, name, value, n, f);

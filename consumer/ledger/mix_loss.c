@@ -9,15 +9,14 @@
 #include "common/record/ledger.h"
 
 enum fail_code
-mix_loss_fail_ledger(const char *mix, bool exists, const char *path, struct failure *f)
+mix_loss_fail_ledger(const char *mix, bool exists, struct failure *f)
 {
 	return fail(f, FAIL_DATA,
 	    "topic %s.ledger is %s, and %s.batches has held steps: the ledger was deleted, and "
 	    "`riffle mix` refuses to publish these steps a second time: start a mix of another "
-	    "name, or delete this one and start it from step 0 with `riffle topics%s%s --delete "
-	    "--mix --create`",
-	    mix, exists ? "empty" : "missing", mix, path == NULL ? "" : " -c ",
-	    path == NULL ? "" : path);
+	    "name, or delete this one and start it from step 0 with `riffle topics --delete --mix "
+	    "--create`",
+	    mix, exists ? "empty" : "missing", mix);
 }
 
 /* *held: some partition of the batch topic has held a record. *there: there is such a topic. */
@@ -56,20 +55,31 @@ ask_batches(
 }
 
 enum fail_code
-mix_loss_check_ledger(rd_kafka_t *rk, const char *mix, bool exists, const char *path,
-    int timeout_ms, struct failure *f)
+mix_loss_check_ledger(
+    rd_kafka_t *rk, const char *mix, bool exists, int timeout_ms, struct failure *f)
 {
+	char topic[TOPIC_MAX_BYTES + 1];
+	rd_kafka_message_t *m = NULL;
 	bool there, held;
 
 	if (ask_batches(rk, mix, &there, &held, timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	return held ? mix_loss_fail_ledger(mix, exists, path, f) : FAIL_NONE;
+	if (!held)
+		return FAIL_NONE;
+	/* A mixer may have begun the mix since the caller looked at the ledger. */
+	names_topic(topic, mix, "ledger");
+	if (exists && kafka_last_record(rk, topic, 0, &m, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (m == NULL)
+		return mix_loss_fail_ledger(mix, exists, f);
+	rd_kafka_message_destroy(m);
+	return FAIL_NONE;
 }
 
 /* The ledger has the record `m`: the batch topic must have held the steps below. */
 static enum fail_code
-check_batches(rd_kafka_t *rk, const char *mix, const rd_kafka_message_t *m, const char *path,
-    int timeout_ms, struct failure *f)
+check_batches(
+    rd_kafka_t *rk, const char *mix, const rd_kafka_message_t *m, int timeout_ms, struct failure *f)
 {
 	struct ledger last = {0};
 	bool there, held;
@@ -89,13 +99,13 @@ check_batches(rd_kafka_t *rk, const char *mix, const rd_kafka_message_t *m, cons
 		return FAIL_NONE;
 	return fail(f, FAIL_DATA,
 	    "topic %s.batches holds no record, and the ledger says that steps below %" PRId64
-	    " are published: the batch topic was deleted and created again. `riffle repair%s%s` "
+	    " are published: the batch topic was deleted and created again. `riffle repair` "
 	    "fills it from ledger and domains",
-	    mix, next, path == NULL ? "" : " -c ", path == NULL ? "" : path);
+	    mix, next);
 }
 
 enum fail_code
-mix_loss_check(rd_kafka_t *rk, const char *mix, const char *path, int timeout_ms, struct failure *f)
+mix_loss_check(rd_kafka_t *rk, const char *mix, int timeout_ms, struct failure *f)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
 	int64_t low = 0, high = 0;
@@ -111,8 +121,8 @@ mix_loss_check(rd_kafka_t *rk, const char *mix, const char *path, int timeout_ms
 		return f->code;
 	if (m == NULL && high > 0)
 		return FAIL_NONE; /* its records were deleted: a running mixer still knows all */
-	code = m == NULL ? mix_loss_check_ledger(rk, mix, n > 0, path, timeout_ms, f)
-			 : check_batches(rk, mix, m, path, timeout_ms, f);
+	code = m == NULL ? mix_loss_check_ledger(rk, mix, n > 0, timeout_ms, f)
+			 : check_batches(rk, mix, m, timeout_ms, f);
 	if (m != NULL)
 		rd_kafka_message_destroy(m);
 	return code;

@@ -26,18 +26,16 @@
 enum { MIX_LOSS_SETTLED_MS = 10000 }; /* the markers of a transaction are written by then */
 
 /*
- * FAIL_DATA: one of them is lost; what happened, and the way out, which names the configuration at
- * `path` unless that is NULL. `rk` is a KAFKA_READER with nothing assigned.
+ * FAIL_DATA: one of them is lost; what happened, and the way out. `rk` is a KAFKA_READER with
+ * nothing assigned.
  */
-enum fail_code mix_loss_check(
-    rd_kafka_t *rk, const char *mix, const char *path, int timeout_ms, struct failure *f);
+enum fail_code mix_loss_check(rd_kafka_t *rk, const char *mix, int timeout_ms, struct failure *f);
 
 /* The same for a ledger that is known to hold no record; it may be missing. */
-enum fail_code mix_loss_check_ledger(rd_kafka_t *rk, const char *mix, bool exists, const char *path,
-    int timeout_ms, struct failure *f);
+enum fail_code mix_loss_check_ledger(
+    rd_kafka_t *rk, const char *mix, bool exists, int timeout_ms, struct failure *f);
 
 /* The sentence about the ledger, FAIL_DATA. */
-enum fail_code mix_loss_fail_ledger(
-    const char *mix, bool exists, const char *path, struct failure *f);
+enum fail_code mix_loss_fail_ledger(const char *mix, bool exists, struct failure *f);
 
 #endif

@@ -629,7 +629,7 @@ check_no_batches(struct attach *a, rd_kafka_t *all, struct failure *f)
 
 	for (size_t i = 0; code == FAIL_NONE && i < a->config->mix.partitions; i++)
 		if (end[i] > 0)
-			code = mix_loss_fail_ledger(a->config->mix.name, true, a->config->path, f);
+			code = mix_loss_fail_ledger(a->config->mix.name, true, f);
 	free(end);
 	return code;
 }

@@ -542,8 +542,7 @@ check_topics(struct mix *m, struct topics_use use, struct failure *f)
 
 	if (code == FAIL_NONE)
 		return FAIL_NONE;
-	if (mix_loss_check(m->attach.reader, m->config->mix.name, m->config->path, LOSS_MS,
-		&lost) == FAIL_DATA)
+	if (mix_loss_check(m->attach.reader, m->config->mix.name, LOSS_MS, &lost) == FAIL_DATA)
 		*f = lost;
 	return f->code;
 }

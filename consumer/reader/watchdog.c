@@ -330,7 +330,7 @@ watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, 
 		    "topic %s holds no record any more: its records were deleted. `riffle status` "
 		    "says what to do",
 		    w->topic);
-	else if (m == NULL && mix_loss_check_ledger(w->rk, w->mix, partitions > 0, NULL,
+	else if (m == NULL && mix_loss_check_ledger(w->rk, w->mix, partitions > 0,
 				  WATCHDOG_ANSWER_MS, &f) == FAIL_DATA)
 		snprintf(reason, room, "%s", f.text);
 	else if (m == NULL)

@@ -907,7 +907,7 @@ add_lost_ledger(struct status *st)
 	for (size_t i = 0; i < st->plan->n; i++)
 		if (st->plan->topic[i].kind == TOPIC_LEDGER)
 			exists = st->report[i].exists;
-	mix_loss_fail_ledger(st->config->mix.name, exists, st->config->path, &why);
+	mix_loss_fail_ledger(st->config->mix.name, exists, &why);
 	problem(st, "STATUS-LEDGER-EMPTY", "%s", why.text);
 }
 
