@@ -55,7 +55,7 @@ def test_a_batch_topic_that_was_created_again_is_said_to_be_that(mix):
     for words in ([], ["--from-step", 5], ["--rank", 1, "--world", 2]):
         stderr = mix.read(*words)
         assert said.replace("lane 0", "lane 4" if "--rank" in words else "lane 0") in stderr
-        assert "`riffle repair -c" in stderr and "expired" not in stderr
+        assert "`riffle repair" in stderr and "expired" not in stderr
 
 
 def test_a_run_that_has_committed_nothing_does_not_hold_repair_back(mix, riffle):
@@ -112,7 +112,7 @@ def test_a_search_in_a_topic_that_was_created_again_does_not_blame_retention(mix
 def test_partitions_that_were_added_are_said_to_be_that(mix, riffle):
     mix.tool("broker", "widen", f"{mix.name}.batches", LANES + 4)
     said = (f"topic {mix.name}.batches has 12 partitions, and the mix has 8 lanes: partitions were added, and Kafka takes none "
-            "away. Delete the topic: `riffle topics -c")
+            "away. Delete the topic: `riffle topics ")
     assert said in mix.read()  # from its commits
     assert said in mix.read("--from-step", 5, "--rank", 3, "--world", 4)  # new partitions only: nothing ever comes
     assert said in mix.read("--from-step", 5, "--rank", 3, "--world", 8)  # which divides the lanes, and not 12

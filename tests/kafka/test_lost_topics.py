@@ -73,7 +73,7 @@ def test_a_batch_topic_that_is_empty_is_said_to_be_that_although_one_transaction
     tool("topic", "write", f"{unique}-mix.batches", 8, input="")
     said = says(1, "read", "-c", mixed, "--timeout", 20, "--format", "none")
     assert f"topic {unique}-mix.batches was deleted and created again: lane 0 never held a record" in said
-    assert "`riffle repair` fills it" in said
+    assert re.search("`riffle repair[^`]*` fills it", said), said
 
 
 def test_a_topic_with_other_settings_is_told_with_the_whole_command(mixed, says, tool, unique):
@@ -112,9 +112,9 @@ def test_a_second_mixer_says_that_it_takes_over_and_a_killed_one_is_no_reason_to
     mixer = re.search("mixer=([0-9a-f]{16})", first.stderr.readline())[1]
     second = riffle.popen("mix", "-c", config)
     line = second.stderr.readline()
-    assert f"MIX-TAKEOVER mix={unique}-mix: took over from mixer {mixer} on " in line and "riffle mix --standby" in line
+    assert f"MIX-TAKEOVER mix={unique}-mix: took over from mixer {mixer} on " in line and " --standby` waits" in line
     said = first.communicate(timeout=60)[1]
-    assert first.returncode == 3 and "`riffle mix --standby` waits for its turn instead" in said
+    assert first.returncode == 3 and " --standby` waits for its turn instead" in said
     riffle("weights", "-c", config, "a=0.6")
     while "accepted" not in line:
         line = second.stderr.readline()

@@ -100,4 +100,4 @@ def test_a_ledger_that_is_gone_is_no_reason_to_begin_again(s):
     subprocess.run([s.tools / "topic", "delete", f"{m.name}.ledger"], env=s.env, check=True)
     s.riffle("topics", "-c", m.config, "--create")
     m.refused("ledger was deleted")
-    m.refused("nothing can be derived", command=("repair",))
+    m.refused("the ledger was deleted", command=("repair",))

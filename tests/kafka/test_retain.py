@@ -65,7 +65,7 @@ def test_a_committed_position_holds_it_back_also_of_a_run_that_nothing_names(rif
     refused = retain(riffle, mixed, 21)
     assert refused.returncode == 1
     assert f"run {run} is at step 20 and has not read the steps from there to 21; --force" in refused.stderr
-    assert ("riffle runs --forget" in refused.stderr) == (run != "trainers"), refused.stderr
+    assert ("--forget other`" in refused.stderr) == (run != "trainers"), refused.stderr
     assert refused.stdout == "" and first_kept(riffle, mixed) == 0
     allowed = retain(riffle, mixed, 20)
     assert allowed.returncode == 0 and first_kept(riffle, mixed) == 20

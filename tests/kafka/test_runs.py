@@ -103,7 +103,7 @@ def test_a_mixer_that_cannot_start_for_lost_commits_starts_after_a_reset_that_wa
     mix.stop()
     forget(f"{mix.name}.trainers")
     refused = mix.riffle("mix", "-c", mix.config, check=False)
-    assert refused.returncode == 2 and "riffle runs --reset trainers --to 10" in refused.stderr
+    assert refused.returncode == 2 and " --reset trainers --to 10`" in refused.stderr
     waits = mix.reset("trainers", 4, "--id", "back", "--timeout", 1, check=False)
     assert waits.returncode == 1 and "no answer to request back" in waits.stderr
     assert (mix.of("trainers")["step"], mix.of("trainers")["step_known"]) == (4, 10)

@@ -300,9 +300,9 @@ def test_a_domain_that_lost_its_end_under_a_running_producer_has_a_hole_and_a_wa
     refused = s.riffle("mix", "-c", d.config, "--until-step", steps, check=False)
     assert refused.returncode == 1, refused.stderr
     assert f"topic {d.corpus}.a partition 0: ordinals {kept}..{lost} are missing" in refused.stderr
-    advice = re.search(r"`riffle (skip a/0 (\d+\.\.\d+))`", refused.stderr)
+    advice = re.search(r"`riffle skip -c \S+ (a/0 (\d+\.\.\d+))`", refused.stderr)
     assert advice[2] == f"{kept}..{lost}"
-    s.riffle("skip", "-c", d.config, *advice[1].split()[1:], "--timeout", 1, check=False)
+    s.riffle("skip", "-c", d.config, *advice[1].split(), "--timeout", 1, check=False)
     s.riffle("mix", "-c", d.config, "--until-step", steps)
     drawn = [json.loads(line)["ordinal"] for line in
              s.riffle("read", "-c", d.config, "--from-step", 0, "--steps", steps, "--format", "jsonl").stdout.splitlines()]

@@ -468,7 +468,7 @@ def test_a_request_without_a_mixer_is_said_listed_and_can_be_withdrawn(riffle, f
         riffle("mix", "-c", c, "--until-step", 4)
     for words in (["weights", "aa=1"], ["skip", "aa", "0..1"]):
         done = riffle(words[0], "-c", config, *words[1:], check=False)
-        assert done.returncode == 1 and "no domain aa (did you mean a?); it has a, b" in done.stderr
+        assert done.returncode == 2 and "no domain aa (did you mean a?); it has a, b" in done.stderr
     assert requests() == {}
     for words in (["weights", "a=9", "--id", "slip"], ["skip", "a", "3..5", "--id", "kept"]):
         done = riffle(words[0], "-c", config, *words[1:], check=False)

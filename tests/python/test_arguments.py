@@ -149,7 +149,7 @@ class Clock:
 @pytest.mark.parametrize("timeout, waits", [(0, [0]), (0.05, [50]), (0.25, [100, 100, 50])])
 def test_a_wait_is_cut_in_slices_and_lasts_as_long_as_it_is_asked_to(part, monkeypatch, timeout, waits):
     h = part("_handle")
-    handle, clock = h.Handle("thing", 1, lambda raw: None), Clock(monkeypatch, h)
+    handle, clock = h.Handle("thing", 1, lambda raw: None, "this thing is closed"), Clock(monkeypatch, h)
     assert h.wait_for(clock.call, handle, timeout) == TIMEOUT
     assert [round(ms / 10) * 10 for ms in clock.waits if ms > 0 or timeout == 0][:len(waits)] == waits
     assert timeout <= clock.now < timeout + 0.01
@@ -158,7 +158,7 @@ def test_a_wait_is_cut_in_slices_and_lasts_as_long_as_it_is_asked_to(part, monke
 
 def test_a_wait_without_an_end_continues_until_something_comes_or_the_handle_is_closed(part, package, monkeypatch):
     h = part("_handle")
-    handle, clock = h.Handle("thing", 1, lambda raw: None), Clock(monkeypatch, h)
+    handle, clock = h.Handle("thing", 1, lambda raw: None, "this thing is closed"), Clock(monkeypatch, h)
     assert h.wait_for(lambda ms: clock.call(ms) if clock.now < 1000 else 0, handle, None) == 0
     assert clock.now >= 1000 and set(clock.waits) == {100}
     handle.stop()
@@ -169,7 +169,7 @@ def test_a_wait_without_an_end_continues_until_something_comes_or_the_handle_is_
 
 def test_a_handle_is_freed_once_after_the_last_call_in_it(part, package):
     h, ended = part("_handle"), []
-    handle = h.Handle("thing", 7, ended.append)
+    handle = h.Handle("thing", 7, ended.append, "this thing is closed")
     with handle as raw, handle.shared():
         assert raw == 7
         handle.close()  # of this thread, which must not wait for itself
@@ -184,7 +184,7 @@ def test_a_handle_is_freed_once_after_the_last_call_in_it(part, package):
 
 def test_close_waits_for_the_call_of_another_thread(part, package):
     h, ended, inside, leave = part("_handle"), [], threading.Event(), threading.Event()
-    handle = h.Handle("thing", 7, ended.append)
+    handle = h.Handle("thing", 7, ended.append, "this thing is closed")
 
     def call():
         with handle:
@@ -213,7 +213,7 @@ def test_close_waits_for_the_call_of_another_thread(part, package):
 
 def test_a_handle_of_another_process_is_refused_and_not_freed(part, package, monkeypatch):
     h, ended = part("_handle"), []
-    handle = h.Handle("thing", 7, ended.append)
+    handle = h.Handle("thing", 7, ended.append, "this thing is closed")
     handle._process += 1
     with pytest.raises(package.riffle.UsageError, match="do not survive a fork"):
         handle.check()

@@ -287,7 +287,7 @@ def sequences(part, monkeypatch):
             self.seeks.append(step)
             self.position = step
 
-        def next(self, timeout):
+        def _next(self, wait, whole_wait):
             if self.position >= 5:
                 return None
             self.position += 1
