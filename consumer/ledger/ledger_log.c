@@ -56,8 +56,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	    kafka_wait_broker(l->rk, timeout_ms, f) != FAIL_NONE ||
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		goto failed;
-	if (partitions == 0 &&
-	    mix_loss_check_ledger(l->rk, mix, false, timeout_ms, f) != FAIL_NONE)
+	if (partitions == 0 && mix_loss_check_ledger(l->rk, mix, false, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0) {
 		mix_names_fail(l->rk, l->topic, mix, f);

@@ -81,7 +81,7 @@ test_what_was_saved_is_what_the_next_run_has(void **unused)
 		struct reweight_job was = opened(&a), is = opened(&a);
 		bool found;
 
-		snprintf(was.id, sizeof(was.id), "9f0c9f0c9f0c9f0%d", k);
+		snprintf(was.id, sizeof(was.id), "9f0c9f0c9f0c9f0%u", (unsigned)k % 10);
 		for (int64_t step = 0; step < 5; step++)
 			learn(&was, step, k % 2 == 1);
 		was.offset_next = 101;
