@@ -102,7 +102,7 @@ test_a_failure_names_the_nearest_and_lists_what_there_is(void **unused)
 	assert_string_equal(f.text, "no mix zebra");
 
 	for (int i = 0; i < 60; i++) {
-		snprintf(name, sizeof(name), "domain-%02d", i);
+		snprintf(name, sizeof(name), "domain-%02u", (unsigned)i % 100);
 		nearest_list(&near, name);
 	}
 	fail(&f, FAIL_USAGE, "no domain zebra");
