@@ -273,6 +273,7 @@ test_a_record_has_room_for_so_many_runs_and_no_more(void **unused)
 	    {LEDGER_RUNS_MAX, FAIL_DATA},
 	};
 	struct config c = configured("m2", 1, 100);
+	char old[] = "old";
 
 	(void)unused;
 	EACH_ROW(i, row) {
@@ -282,7 +283,7 @@ test_a_record_has_room_for_so_many_runs_and_no_more(void **unused)
 		last.run = calloc(last.runs_n, sizeof(*last.run));
 		assert_non_null(last.run);
 		for (size_t k = 0; k < last.runs_n; k++)
-			last.run[k].name = (char[]){"old"};
+			last.run[k].name = old;
 		assert_int_equal(lead_open(&l, &c, &f), FAIL_NONE);
 		assert_int_equal(lead_attach(l, &last, &f), FAIL_NONE);
 		assert_int_equal(lead_save(l, &saved, &f), row[i].code);

@@ -517,7 +517,7 @@ test_what_is_advised_is_possible(void **state)
 	derive(st);
 	assert_string_equal(st->problem[st->problems_n - 1].code, "STATUS-LEDGER-EMPTY");
 	assert_non_null(strstr(st->problem[st->problems_n - 1].text,
-	    "`riffle topics -c run.yml --delete --mix --create`"));
+	    "`riffle topics --delete --mix --create`"));
 	status_free(st);
 	/* no mixer starts where a domain cannot be read */
 	st = mixing();
