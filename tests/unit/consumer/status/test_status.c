@@ -516,8 +516,8 @@ test_what_is_advised_is_possible(void **state)
 	st->batches_written = true;
 	derive(st);
 	assert_string_equal(st->problem[st->problems_n - 1].code, "STATUS-LEDGER-EMPTY");
-	assert_non_null(strstr(st->problem[st->problems_n - 1].text,
-	    "`riffle topics --delete --mix --create`"));
+	assert_non_null(strstr(
+	    st->problem[st->problems_n - 1].text, "`riffle topics --delete --mix --create`"));
 	status_free(st);
 	/* no mixer starts where a domain cannot be read */
 	st = mixing();
