@@ -50,8 +50,9 @@ enum fail_code read_steps_set(const struct read_steps_arguments *a, const struct
     const struct stop *stop, FILE *to, struct failure *f);
 
 /*
- * Whether a reading that ends commits: it is to, and `committed` of the `steps` that are out whole
- * are. `cut`: of a further step a part is out, and the commit would be behind that one. Pure.
+ * Whether a read that ends must still commit: commits are on, and of the `steps` that were printed
+ * whole only the first `committed` are committed. `cut` means that another step was printed in
+ * part; a commit would count it, so there is none. Pure.
  */
 bool read_steps_owes_commit(uint64_t commit_every, uint64_t steps, uint64_t committed, bool cut);
 

@@ -144,9 +144,8 @@ void kafka_waits(rd_kafka_t *rk);
 rd_kafka_message_t *kafka_poll(rd_kafka_t *rk, int timeout_ms);
 
 /*
- * What ends all waits of the process for a broker's first answer, kafka_wait_broker() and
- * kafka_wait_topic(), with FAIL_STOPPED: whoever asks it wants no "no broker answers". Called
- * before the first of them; `stop` lives as the process does.
+ * Makes kafka_wait_broker() and kafka_wait_topic() end with FAIL_STOPPED once `stop` is asked, in
+ * the whole process. Call it before the first of them. `stop` must live as long as the process.
  */
 void kafka_set_stop(const struct stop *stop);
 

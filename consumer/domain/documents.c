@@ -122,8 +122,9 @@ documents_seek(
 	if (!same && choose(d, topic, partition, f) != FAIL_NONE)
 		return f->code;
 	/*
-	 * An ordinal stands at its offset or later (feed.h). One after the end is nowhere: if it is
-	 * sought, the log counts as lost, and that shows only when the next topic is read.
+	 * A sequence lies at the offset of its ordinal or later (feed.h), so the log does not have
+	 * one after its end. Seeking there would report a lost offset only when another topic is
+	 * read.
 	 */
 	if ((int64_t)first >= d->high) {
 		drop(&d->held);

@@ -42,13 +42,13 @@
  * Not every step need be reported. Sums are added in the order in which the reports come: the same
  * topic gives the same bits.
  *
- * Who stops starts again at losses_step_next(), with the reports from losses_open_offset() on.
- * Those below `again_end`, where it stopped, are read a second time, and no step is handed out
- * before they are: one that waited for a lower step could be complete before the first report of
- * that one comes again, which would then be late.
+ * A reader that stopped continues at losses_step_next(), and reads the reports again from
+ * losses_open_offset() on. It stopped at offset `again_end`. No step is handed out until the
+ * reports below that offset are read again. Otherwise a step that had waited for a lower one could
+ * be complete before the lower one's first report is read, and that report would count as late.
  *
  *     reports     4a 6a 6b 5a 4b |          4 is handed out; 5 and 6 are open, since 6a: it stops
- *     again          6a 6b 5a 4b | 5b       hands out 5 and 6, behind the stroke
+ *     again          6a 6b 5a 4b | 5b       hands out 5 and 6, after the bar
  *
  * Invariants: open steps ascend, are at or above step_next, and at most LOSSES_OPEN_MAX; `reported`
  * is the number of bits set in a step's `rank`, at most its world; complete_n counts the open steps

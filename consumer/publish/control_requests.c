@@ -288,7 +288,7 @@ struct sizes {
 
 enum { LOGGED_BYTES = 200 }; /* of an answer's text */
 
-/* The lines of an answer as one: the log writes a newline as a question mark. */
+/* Joins the lines of an answer by "; ", because the log would write each newline as \n. */
 static void
 join_lines(char out[static LOGGED_BYTES], const char *text)
 {

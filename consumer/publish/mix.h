@@ -77,9 +77,10 @@ struct mix_options {
 	enum fail_code (*confirm)(void *opaque, const char *changes, struct failure *f);
 	void *confirm_opaque;
 	/*
-	 * Whether an active mixer runs already, and where: its host, into host[room]. One that was
-	 * killed counts until its session ends. Asked where until_step is reached: then there is
-	 * nothing to do, and that mixer is left alone. NULL: it would be fenced.
+	 * Whether an active mixer runs already. Writes its host into host[room]. A mixer that was
+	 * killed counts until its session ends. A mixer that is no standby asks this when it
+	 * starts. If until_step is reached and another mixer runs, it does nothing. NULL: the
+	 * other mixer would be fenced.
 	 */
 	bool (*active)(const struct config *c, char *host, size_t room);
 	/*

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "common/base/clock.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
@@ -54,10 +54,7 @@ watchdog_close(struct watchdog *w)
 static int64_t
 age_ms(int64_t timestamp_ms)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now); /* as the broker's timestamps are */
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 - timestamp_ms;
+	return clock_wall_ms() - timestamp_ms;
 }
 
 const struct ledger_run *

@@ -22,7 +22,8 @@
  * Connects at the first call of watchdog_why() and keeps the connection: with a handle of its own,
  * because the lanes' handle must not wait for anything but records. Groups need a handle each.
  *
- * Thread: one at a time. A call makes six requests, of WATCHDOG_ANSWER_MS at most each.
+ * Thread: one at a time. A call makes several requests, and waits WATCHDOG_ANSWER_MS at most for
+ * each.
  */
 #ifndef CONSUMER_READER_WATCHDOG_H
 #define CONSUMER_READER_WATCHDOG_H

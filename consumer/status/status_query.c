@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 #include "common/base/clock.h"
@@ -492,12 +491,10 @@ static struct status *
 new_status(const struct config *c)
 {
 	struct status *st = calloc(1, sizeof(*st));
-	struct timespec now;
 
 	if (st == NULL)
 		return NULL;
-	clock_gettime(CLOCK_REALTIME, &now);
-	st->now_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+	st->now_ms = clock_wall_ms();
 	st->ledger_time_ms = st->ledger_offset = st->control_end = -1;
 	st->config = c;
 	return st;

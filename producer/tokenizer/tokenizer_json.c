@@ -119,11 +119,8 @@ find_members(struct reading *r, struct failure *f)
 		    f, FAIL_DATA, "tokenizer %s: byte %zu: is not UTF-8", r->o->file, valid);
 	code = json_members_find(
 	    &r->members, r->o->file, "", (const char *)r->text.bytes, r->text.n, f);
-	if (code == FAIL_DATA) {
-		struct failure why = *f;
-
-		return fail(f, code, "%s; is it a tokenizer.json?", why.text);
-	}
+	if (code == FAIL_DATA)
+		fail_more(f, "; is it a tokenizer.json?");
 	if (code != FAIL_NONE)
 		return code;
 	if (json_members_get(&r->members, "model") == NULL)

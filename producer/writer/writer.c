@@ -35,6 +35,14 @@ struct writer {
 
 /* ---- delivery reports ---- */
 
+enum writer_landed
+writer_judge(int64_t expected, int64_t offset)
+{
+	if (offset < 0 || offset == expected)
+		return WRITER_LANDED;
+	return offset < expected ? WRITER_LANDED_BEFORE : WRITER_LANDED_AFTER;
+}
+
 /*
  * How it is noticed that another producer writes to the partition.  We know where its end was when
  * we asked (resume.h), we put records one after the other, and reports of one partition come in the
@@ -55,14 +63,6 @@ struct writer {
  * Reports arrive in rd_kafka_poll() and rd_kafka_flush(), on the caller's thread. delivered()
  * records; serve() acts.
  */
-enum writer_landed
-writer_judge(int64_t expected, int64_t offset)
-{
-	if (offset < 0 || offset == expected)
-		return WRITER_LANDED;
-	return offset < expected ? WRITER_LANDED_BEFORE : WRITER_LANDED_AFTER;
-}
-
 static void
 delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 {
