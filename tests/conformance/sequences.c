@@ -18,7 +18,9 @@
 enum {
 	REQUEST_MAX = 2048,
 	TIMEOUT_S = 40,
-	EXPIRY_MS = 8000,
+	EXPIRY_MS = 10000,
+	KNOWN_MS =
+	    3000, /* less than EXPIRING: a producer that wrote this long ago is still known */
 	PAUSE_MS = 20,
 	BATCHES = 7,
 	PRODUCER = 7000001, /* ids that no broker has given out */
@@ -367,11 +369,16 @@ a_recreated_topic_knows_no_producer(struct scene *s)
 static void
 an_idle_producer_is_forgotten(struct scene *s)
 {
+	int64_t asked_ms;
+
 	make_topic(s, "a", 1, NULL);
 	say_batch(s, 2, 0, 3);
 	await_expiry(s, "");
+	asked_ms = clock_ms();
 	say_batch(s, 1, 40, 1);
 	say_batch(s, 2, 3, 1);
+	if (clock_ms() - asked_ms > KNOWN_MS)
+		scene_broken(s, "two requests took longer than the broker remembers a producer");
 }
 
 /* What the coordinator answers to the old handle's first request decides. */

@@ -13,8 +13,8 @@ BROKEN = 1  # exit code: the scenery failed, as on a machine that stood still fo
 TRIES = 3
 SEEDS = (1, 2, 3, 4, 5)
 # A broker that forgets what rests: EXPIRY_MS of tests/conformance/sequences.c is more than twice this.
-EXPIRING = ("transactional.id.expiration.ms=2000 transaction.remove.expired.transaction.cleanup.interval.ms=500 "
-            "producer.id.expiration.ms=2000 producer.id.expiration.check.interval.ms=500")
+EXPIRING = ("transactional.id.expiration.ms=4000 transaction.remove.expired.transaction.cleanup.interval.ms=500 "
+            "producer.id.expiration.ms=4000 producer.id.expiration.check.interval.ms=500")
 
 
 def outcome(program, *options, **environment):
