@@ -646,8 +646,8 @@ check_stays_undrawn(const struct mixer *m, size_t i, const struct mixer_plan *p,
 	if (most == 0)
 		return FAIL_NONE;
 	return fail(f, FAIL_CONFIG,
-	    "domain %s has weight %g and had not one sequence when this mix took it in, and the "
-	    "mix never draws what was appended to it since: give it weight 0, or start another mix",
+	    "domain %s has weight %g, but it was empty when this mix first counted it. The mix "
+	    "never draws what was appended later: give the domain weight 0, or start another mix",
 	    c->name, most);
 }
 

@@ -238,7 +238,7 @@ def test_an_empty_domain_of_weight_0_is_closed_and_keeps_that_weight(corpus):
     (corpus.folder / "b.jsonl").write_text(lines(texts(60, 2)))  # too late for this mix: its order of b is that of none
     corpus.produce("b", "--append")
     refused = mixer("--accept-config", "--yes", "--until-step", 4)
-    assert refused.returncode == 2 and "domain b has weight 1 and had not one sequence" in refused.stderr, refused.stderr
+    assert refused.returncode == 2 and "domain b has weight 1, but it was empty" in refused.stderr, refused.stderr
     mix["name"] += "-2"
     corpus.create()
     assert mixer("--until-step", 4).returncode == 0

@@ -631,14 +631,13 @@ test_a_domain_that_was_taken_in_empty_keeps_weight_0(void **state)
 	source[1].weight = 1;
 	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_CONFIG);
 	assert_string_equal(f.text,
-	    "domain empty has weight 1 and had not one sequence when this mix took it in, and the "
-	    "mix never draws what was appended to it since: give it weight 0, or start another "
-	    "mix");
+	    "domain empty has weight 1, but it was empty when this mix first counted it. The mix "
+	    "never draws what was appended later: give the domain weight 0, or start another mix");
 	source[1].weight = 0;
 	p.phase = &phase;
 	p.phases_n = 1;
 	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_CONFIG);
-	assert_non_null(strstr(f.text, "domain empty has weight 0.5 and had not one sequence"));
+	assert_non_null(strstr(f.text, "domain empty has weight 0.5, but it was empty"));
 	weight[0].weight = 0;
 	assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
 	mixer_close(m);
