@@ -132,9 +132,9 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 		    d->name, d->partitions_late, d->partitions_n, STATUS_QUERY_MS / 1000);
 	if (!d->live && d->partitions_sealed < d->partitions_n)
 		return fail(f, FAIL_CONFIG,
-		    "domain %s is not sealed, so that its length is not known: `riffle %s %s -c "
-		    "%s` closes it; or give --sizes",
-		    d->name, config_publisher(c, d->name), d->name, c->path);
+		    "domain %s is not sealed, so that its length is not known: `riffle %s %s` "
+		    "closes it; or give --sizes",
+		    d->name, config_publisher(c, d->name), d->name);
 	sequences = calloc(d->partitions_n, sizeof(*sequences));
 	if (sequences == NULL)
 		return fail_memory(f);

@@ -311,8 +311,7 @@ add_command(struct text *t, const struct domains *d, const char *command, bool n
 		    strcmp(config_publisher(d->config, at->name), command) != 0)
 			continue;
 		if (of++ == 0)
-			text_add(t, "%s`riffle %s -c %s", (*n)++ == 0 ? "" : " and ", command,
-			    d->config->path);
+			text_add(t, "%s`riffle %s", (*n)++ == 0 ? "" : " and ", command);
 		if (named)
 			text_add(t, " %s", at->name);
 	}
@@ -338,8 +337,8 @@ domains_missing(const struct domains *d, const struct ledger *last)
 	if (n == 0)
 		text_add(&t,
 		    "the first sequence of any domain of corpus=%s, which names the tokenizer: "
-		    "`riffle produce -c %s` writes it",
-		    d->config->corpus, d->config->path);
+		    "`riffle produce` writes it",
+		    d->config->corpus);
 	if (n == 0)
 		return text_take(&t);
 	if (n > NAMED_MAX)

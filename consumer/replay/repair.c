@@ -290,13 +290,11 @@ fail_hole(const struct work *w, const struct step_records_hole *hole, struct fai
 {
 	return fail(f, FAIL_DATA,
 	    "topic %s.batches, lane %" PRIu32 ": steps %" PRIu64 "..%" PRIu64
-	    " are missing in its middle, and Kafka cannot insert them. `riffle replay -c %s "
-	    "--steps "
+	    " are missing in its middle, and Kafka cannot insert them. `riffle replay --steps "
 	    "%" PRIu64 "..%" PRIu64
 	    " --republish NAME --derive-only` writes them to another mix, from which "
 	    "trainers read them; they read %s again from step %" PRIu64 " on",
-	    w->mix, hole->lane, hole->first, hole->end, w->o->config->path, hole->first, hole->end,
-	    w->mix, hole->end);
+	    w->mix, hole->lane, hole->first, hole->end, hole->first, hole->end, w->mix, hole->end);
 }
 
 static enum fail_code

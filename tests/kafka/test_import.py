@@ -375,7 +375,7 @@ def test_produce_and_import_share_a_configuration(corpus, encoding):
                                 "b": {"train": ["b.npy"], "tokens": "npy", "token_bytes": 2}}
     corpus.create()
     assert "domain=b holds tokens" in corpus.produce().stderr
-    assert "domain b has no sequences yet: run `riffle import b -c" in corpus.riffle("status", "-c", corpus.path).stdout
+    assert f"domain b has no sequences yet: run `riffle import -c {corpus.path} b`" in corpus.riffle("status", "-c", corpus.path).stdout
     run(corpus)
     assert frames(corpus, "a") == frames(corpus, "b")
     for command, name, other in (("produce", "b", "import"), ("import", "a", "produce")):
