@@ -380,7 +380,7 @@ def test_produce_and_import_share_a_configuration(corpus, encoding):
     assert frames(corpus, "a") == frames(corpus, "b")
     for command, name, other in (("produce", "b", "import"), ("import", "a", "produce")):
         done = corpus.riffle(command, "-c", corpus.path, name, check=False)
-        assert done.returncode == 2 and f"riffle {other} publishes it" in done.stderr
+        assert done.returncode == 2 and f"`riffle {other} -c {corpus.path} {name}` publishes it" in done.stderr
     del corpus.config["domains"]["b"]
     corpus.write()
     done = run(corpus, check=False)
