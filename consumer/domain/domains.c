@@ -473,6 +473,17 @@ domains_drop_last(struct domains *d)
 }
 
 enum fail_code
+domains_fail_missing(const struct config *c, const char *name, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+
+	names_domain_topic(topic, c->corpus, name, SET_TRAIN);
+	kafka_fail_missing(f, topic);
+	fail_more(f, ", `riffle %s %s` fills it", config_publisher(c, name), name);
+	return fail_within(f, "domain %s", name);
+}
+
+enum fail_code
 domains_add(struct domains *d, rd_kafka_t *reader, const char *name, bool live, struct failure *f)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
@@ -483,12 +494,12 @@ domains_add(struct domains *d, rd_kafka_t *reader, const char *name, bool live, 
 	names_domain_topic(topic, d->config->corpus, name, SET_TRAIN);
 	if (kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
-	if (partitions < 1 || partitions > ORDER_PARTITIONS_MAX)
+	if (partitions == 0)
+		return domains_fail_missing(d->config, name, f);
+	if (partitions > ORDER_PARTITIONS_MAX)
 		return fail(f, FAIL_CONFIG,
-		    "domain %s: topic %s does not exist: `riffle topics --create` makes it, "
-		    "`riffle "
-		    "produce %s` fills it",
-		    name, topic, name);
+		    "domain %s: topic %s has %d partitions; a domain has at most %d", name, topic,
+		    partitions, ORDER_PARTITIONS_MAX);
 	if (append(d, name, (size_t)partitions, live, f) != FAIL_NONE)
 		return f->code;
 	if (ask_from(d, reader, d->n - 1, false, f) == FAIL_NONE && check_sealed(d, f) == FAIL_NONE)
