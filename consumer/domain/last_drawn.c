@@ -363,8 +363,8 @@ last_drawn_fail(const struct last_drawn_look *look, const char *domain, struct f
 	    domain, look->ordinal, look->topic, look->partition, domain);
 }
 
-enum fail_code
-last_drawn_fail_empty(const struct last_drawn_look *look, const char *domain, struct failure *f)
+static enum fail_code
+fail_empty(const struct last_drawn_look *look, const char *domain, struct failure *f)
 {
 	assert(look->empty);
 	return fail(f, FAIL_DATA,
@@ -395,7 +395,7 @@ last_drawn_compare_all(const struct last_drawn *l, const struct ledger *last, co
 		if (look[i].other)
 			code = last_drawn_fail(&look[i], last->domain[i].name, f);
 		else if (look[i].empty)
-			code = last_drawn_fail_empty(&look[i], last->domain[i].name, f);
+			code = fail_empty(&look[i], last->domain[i].name, f);
 	}
 	free(look);
 	free(topic);

@@ -94,12 +94,8 @@ struct last_drawn_look {
 enum fail_code last_drawn_compare(const struct last_drawn *l, struct last_drawn_look *look,
     size_t n, const struct properties *properties, int timeout_ms, struct failure *f);
 
-/* FAIL_DATA, in words for whoever runs the mix. */
+/* FAIL_DATA: the sequence is another, in words for the user who runs the mix. */
 enum fail_code last_drawn_fail(
-    const struct last_drawn_look *look, const char *domain, struct failure *f);
-
-/* The same for a topic that is empty. */
-enum fail_code last_drawn_fail_empty(
     const struct last_drawn_look *look, const char *domain, struct failure *f);
 
 /*

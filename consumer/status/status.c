@@ -585,26 +585,24 @@ find_cut(struct status *st, const struct status_domain *d)
 {
 	for (size_t p = 0; d->partition != NULL && p < d->partitions_n; p++) {
 		const struct status_partition *s = &d->partition[p];
+		char way[NAME_MAX_BYTES + 80];
 		int64_t end = s->low < (int64_t)s->sequences ? s->low : (int64_t)s->sequences;
 
 		if (s->low == 0 || d->state == LEDGER_LEFT ||
 		    skips_all_below(&st->ledger, d, p, end))
 			continue;
 		if (d->mixed < 0)
-			problem(st, "STATUS-DOMAIN-CUT",
-			    "domain %s: the first %" PRId64
-			    " records of partition %zu were deleted (retention, or DeleteRecords; "
-			    "domain topics are to be kept for ever). A mix stops where it would "
-			    "draw one of them: `riffle %s %s --restart` publishes all again",
-			    d->name, s->low, p, config_publisher(st->config, d->name), d->name);
-		if (d->mixed < 0)
-			continue;
+			snprintf(way, sizeof(way), "`riffle %s %s --restart` publishes all again",
+			    config_publisher(st->config, d->name), d->name);
+		else
+			snprintf(way, sizeof(way),
+			    "`riffle skip %s/%zu 0..%" PRId64 "` leaves them out", d->name, p, end);
 		problem(st, "STATUS-DOMAIN-CUT",
 		    "domain %s: the first %" PRId64
 		    " records of partition %zu were deleted (retention, or DeleteRecords; domain "
 		    "topics are to be kept for ever). A mix stops where it would draw one of them: "
-		    "`riffle skip %s/%zu 0..%" PRId64 "` leaves them out",
-		    d->name, s->low, p, d->name, p, end);
+		    "%s",
+		    d->name, s->low, p, way);
 	}
 }
 
