@@ -36,10 +36,20 @@ print(const struct repair_options *o, const struct repair_result *r)
 {
 	const char *mix = o->config->mix.name, *would = o->dry_run ? "would write" : "wrote";
 
+	if (!r->needed && r->derived) {
+		printf("nothing to repair: mix %s has no copies of its steps (mix.batches: "
+		       "derived), and its ledger ends before step %" PRIu64 "\n",
+		    mix, r->checked_end);
+		return;
+	}
 	if (!r->needed) {
 		printf("nothing to repair: mix %s ends with the same step on all lanes and in its "
-		       "ledger; steps %" PRIu64 "..%" PRIu64 " are whole\n",
-		    mix, r->checked_first, r->checked_end);
+		       "ledger",
+		    mix);
+		if (r->checked_first < r->checked_end)
+			printf("; steps %" PRIu64 "..%" PRIu64 " are whole", r->checked_first,
+			    r->checked_end);
+		printf("\n");
 		return;
 	}
 	if (r->opened > 0 || r->opened_ledger)

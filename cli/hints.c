@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/text.h"
 
 #define HINT "`riffle "
-enum { HINT_N = sizeof(HINT) - 1, COMMAND_NAME_MAX = 32 };
+enum { HINT_N = sizeof(HINT) - 1 };
 
 #define PLAIN                                                                                      \
 	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"                           \
@@ -17,109 +18,55 @@ enum { HINT_N = sizeof(HINT) - 1, COMMAND_NAME_MAX = 32 };
 static bool (*takes_config_now)(const char *command);
 static char named_now[HINTS_NAMED_MAX];
 
-/* A text that grows in a buffer; what does not fit is dropped. */
-struct line {
-	char *out;
-	size_t room, used;
-	bool cut;
-};
-
-static void
-put(struct line *l, const char *bytes, size_t n)
-{
-	size_t left = l->room - 1 - l->used;
-
-	l->cut |= n > left;
-	n = n > left ? left : n;
-	memcpy(l->out + l->used, bytes, n);
-	l->used += n;
-	l->out[l->used] = '\0';
-}
-
 /* A word of a shell's command line. */
 static void
-put_word(struct line *l, const char *word)
+add_word(struct text *t, const char *word)
 {
-	size_t n = strlen(word);
-
-	if (n > 0 && strspn(word, PLAIN) == n) {
-		put(l, word, n);
+	if (*word != '\0' && word[strspn(word, PLAIN)] == '\0') {
+		text_add(t, "%s", word);
 		return;
 	}
-	put(l, "'", 1);
+	text_add(t, "'");
 	for (; *word != '\0'; word++)
-		put(l, *word == '\'' ? "'\\''" : word, *word == '\'' ? 4 : 1);
-	put(l, "'", 1);
+		text_add(t, "%.*s", *word == '\'' ? 4 : 1, *word == '\'' ? "'\\''" : word);
+	text_add(t, "'");
 }
 
-const char *
-hints_named(
-    char out[static HINTS_NAMED_MAX], const char *path, const char *const *overrides, size_t n)
-{
-	struct line l = {.out = out, .room = HINTS_NAMED_MAX};
-
-	put(&l, " -c ", 4);
-	put_word(&l, path);
-	for (size_t i = 0; i < n; i++)
-		if (strncmp(overrides[i], "kafka.", 6) != 0) {
-			put(&l, " -s ", 4);
-			put_word(&l, overrides[i]);
-		}
-	if (l.cut)
-		out[0] = '\0';
-	return out;
-}
-
+/* `hint` has n bytes: what stands between "riffle " and the closing backquote. */
 static bool
-holds(const char *text, size_t n, const char *part)
+lacks_config(const char *hint, size_t n)
 {
-	const char *at = strstr(text, part);
+	char name[FAILURE_TEXT_MAX];
+	bool named, checks;
 
-	return at != NULL && at + strlen(part) <= text + n;
-}
-
-/* `hint` begins with the command's name and has n bytes up to its end; the name has name_n. */
-static bool
-lacks_config(const char *hint, size_t n, size_t name_n)
-{
-	char name[COMMAND_NAME_MAX];
-
-	if (name_n >= sizeof(name))
+	if (n + 2 > sizeof(name) || takes_config_now == NULL)
 		return false;
-	memcpy(name, hint, name_n);
-	name[name_n] = '\0';
-	if (takes_config_now == NULL || !takes_config_now(name) || holds(hint, n, " -c "))
-		return false;
-	/* The other forms of this command only print, and read no configuration. */
-	return strcmp(name, "config") != 0 || holds(hint, n, " --check");
-}
-
-void
-hints_complete(char *out, size_t room, const char *text, const char *named)
-{
-	struct line l = {.out = out, .room = room};
-	const char *hint, *end;
-
-	assert(room > 0);
-	*out = '\0';
-	while ((hint = strstr(text, HINT)) != NULL && (end = strchr(hint + HINT_N, '`')) != NULL) {
-		size_t n = (size_t)(end - hint) - HINT_N;
-		size_t name_n = strspn(hint + HINT_N, "abcdefghijklmnopqrstuvwxyz");
-
-		put(&l, text, (size_t)(hint + HINT_N + name_n - text));
-		if (lacks_config(hint + HINT_N, n, name_n))
-			put(&l, named, strlen(named));
-		text = hint + HINT_N + name_n;
-		put(&l, text, (size_t)(end + 1 - text));
-		text = end + 1;
-	}
-	put(&l, text, strlen(text));
+	snprintf(name, sizeof(name), "%.*s ", (int)n, hint);
+	named = strstr(name, " -c ") != NULL;
+	checks = strstr(name, " --check ") != NULL;
+	name[strcspn(name, " ")] = '\0';
+	/* The other forms of `riffle config` only print, and read no configuration. */
+	return !named && takes_config_now(name) && (checks || strcmp(name, "config") != 0);
 }
 
 void
 hints_say(char *out, size_t room, const char *text)
 {
-	hints_complete(out, room, text, named_now);
+	struct text t = {0};
+	const char *hint, *end, *rest = text;
+
+	assert(room > 0);
+	while ((hint = strstr(rest, HINT)) != NULL && (end = strchr(hint + HINT_N, '`')) != NULL) {
+		bool lacks = lacks_config(hint + HINT_N, (size_t)(end - hint) - HINT_N);
+		int n = (int)(hint + HINT_N + strcspn(hint + HINT_N, " `") - rest);
+
+		text_add(&t, "%.*s%s", n, rest, lacks ? named_now : "");
+		text_add(&t, "%.*s", (int)(end + 1 - rest) - n, rest + n);
+		rest = end + 1;
+	}
+	text_add(&t, "%s", rest);
+	snprintf(out, room, "%s", t.lost || t.n == 0 ? text : t.bytes);
+	text_clear(&t);
 }
 
 void
@@ -129,8 +76,25 @@ hints_set_takes(bool (*takes_config)(const char *command))
 }
 
 void
-hints_set(const char *path, const char *const *overrides, size_t n)
+hints_set(const char *path, const char *const *overrides, size_t n, const char *mix)
 {
-	hints_named(named_now, path, overrides, n);
+	struct text t = {0};
+
+	if (path != NULL) {
+		text_add(&t, " -c ");
+		add_word(&t, path);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(overrides[i], "kafka.", 6) != 0) {
+			text_add(&t, " -s ");
+			add_word(&t, overrides[i]);
+		}
+	if (mix != NULL) {
+		text_add(&t, " -s mix.name=");
+		add_word(&t, mix);
+	}
+	snprintf(named_now, sizeof(named_now), "%s",
+	    t.lost || t.n == 0 || t.n >= sizeof(named_now) ? "" : t.bytes);
+	text_clear(&t);
 	log_set_hints(hints_say);
 }

@@ -412,6 +412,7 @@ enum fail_code
 options_parse(struct options *o, const struct command *c, int argc, char **argv, void *values,
     struct failure *f)
 {
+	const char *mix = NULL;
 	struct grammar g;
 	int code;
 
@@ -436,14 +437,17 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 			return f->code;
 		if (own)
 			o->given |= UINT64_C(1) << (row - c->option);
+		if (own && row->kind == OPTION_TEXT && strcmp(row->name, "mix") == 0)
+			mix = optarg;
 	}
 	log_set_form(o->log);
 	if (o->configs.n > 0)
 		o->config = o->configs.text[o->configs.n - 1];
-	if (o->config != NULL)
-		hints_set(o->config, o->overrides.text, o->overrides.n);
-	if (o->config == NULL && (c->common & OPTIONS_CONFIG) != 0)
+	if (o->configs.n == 0 && (c->common & OPTIONS_CONFIG) != 0)
 		o->config = config_of_environment();
+	if (o->config != NULL)
+		hints_set(
+		    o->configs.n == 0 ? NULL : o->config, o->overrides.text, o->overrides.n, mix);
 	o->argument = argv + optind;
 	o->arguments_n = (size_t)(argc - optind);
 	if (check_arguments(o, c, f) != FAIL_NONE)

@@ -200,7 +200,7 @@ run_one(void *opaque, size_t i, struct mixes_link *link, struct failure *f)
 	};
 
 	if (link != NULL) /* the last -c is that of another mix */
-		hints_set(j->config[i]->path, j->overrides->text, j->overrides->n);
+		hints_set(j->config[i]->path, j->overrides->text, j->overrides->n, NULL);
 	mix.until_step = mix.ends ? a->end_step : a->until_step;
 	if (link != NULL && metrics.address != NULL) {
 		if (endpoint_nth(address, "--metrics", a->metrics.address, i, f) != FAIL_NONE)

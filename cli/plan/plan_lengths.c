@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/base/scalar.h"
+#include "consumer/domain/domains.h"
 #include "consumer/status/status_query.h"
 
 void
@@ -114,11 +115,10 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 
 	assert(d->configured >= 0);
 	assert(i < p->n);
-	if (d->partitions_n == 0)
-		return fail(f, FAIL_CONFIG,
-		    "domain %s has no topic yet: `riffle topics --create` makes it, `riffle "
-		    "produce` fills it; or give --sizes",
-		    d->name);
+	if (d->partitions_n == 0) {
+		domains_fail_missing(c, d->name, f);
+		return fail_more(f, "; or give --sizes");
+	}
 	if (d->partitions_n != c->domains[i].partitions)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s has %zu partitions, the configuration wants %" PRIu32
@@ -132,9 +132,9 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 		    d->name, d->partitions_late, d->partitions_n, STATUS_QUERY_MS / 1000);
 	if (!d->live && d->partitions_sealed < d->partitions_n)
 		return fail(f, FAIL_CONFIG,
-		    "domain %s is not sealed, so that its length is not known: `riffle %s %s -c "
-		    "%s` closes it; or give --sizes",
-		    d->name, config_publisher(c, d->name), d->name, c->path);
+		    "domain %s is not sealed, so that its length is not known: `riffle %s %s` "
+		    "closes it; or give --sizes",
+		    d->name, config_publisher(c, d->name), d->name);
 	sequences = calloc(d->partitions_n, sizeof(*sequences));
 	if (sequences == NULL)
 		return fail_memory(f);

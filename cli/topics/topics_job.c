@@ -323,7 +323,10 @@ topics_job_print(const struct topics_job *j, FILE *to)
 	print_settings(j, to);
 }
 
-/* Every partition of the training topics that exist. */
+/*
+ * Every partition of the training topics that exist. One that was just created is not cut, and the
+ * broker that is asked may not know it yet.
+ */
 static rd_kafka_topic_partition_list_t *
 list_domains(const struct topics_job *j)
 {
@@ -332,7 +335,8 @@ list_domains(const struct topics_job *j)
 	for (size_t i = 0; i < j->plan->n; i++) {
 		const struct planned_topic *t = &j->plan->topic[i];
 
-		if (t->kind == TOPIC_DOMAIN && t->set == SET_TRAIN && j->report[i].exists)
+		if (t->kind == TOPIC_DOMAIN && t->set == SET_TRAIN && j->report[i].exists &&
+		    j->change[i] != TOPICS_CREATED)
 			for (int p = 0; p < j->report[i].partitions; p++)
 				rd_kafka_topic_partition_list_add(list, t->name, p);
 	}

@@ -161,6 +161,13 @@ enum fail_code kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure 
 enum fail_code kafka_partitions(
     rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
 
+/* FAIL_CONFIG: the topic does not exist. Names the command that creates it. */
+enum fail_code kafka_fail_missing(struct failure *f, const char *topic);
+
+/* FAIL_CONFIG: the topic does not exist, or has more than one partition. */
+enum fail_code kafka_check_single(
+    rd_kafka_t *rk, const char *topic, int timeout_ms, struct failure *f);
+
 /*
  * Both at once: waits for a broker with a request for one topic. Cheaper than kafka_wait_broker(),
  * which is answered with the metadata of every topic of the cluster (librdkafka 2.0.2; measured on

@@ -198,6 +198,13 @@ kafka_hint(rd_kafka_resp_err_t err)
 	return "";
 }
 
+enum fail_code
+kafka_fail_missing(struct failure *f, const char *topic)
+{
+	return fail(
+	    f, FAIL_CONFIG, "topic %s does not exist: `riffle topics --create` creates it", topic);
+}
+
 static const char *
 kind_of(rd_kafka_resp_err_t err)
 {

@@ -344,6 +344,20 @@ kafka_partitions(
 	return fail_within(f, "topic %s", topic);
 }
 
+enum fail_code
+kafka_check_single(rd_kafka_t *rk, const char *topic, int timeout_ms, struct failure *f)
+{
+	int partitions;
+
+	if (kafka_partitions(rk, topic, &partitions, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (partitions == 0)
+		return kafka_fail_missing(f, topic);
+	return partitions == 1
+		   ? FAIL_NONE
+		   : fail(f, FAIL_CONFIG, "topic %s has %d partitions, not 1", topic, partitions);
+}
+
 /* One round of ListOffsets: fills out[n] with the first offset or the end of each partition. */
 static rd_kafka_resp_err_t
 list_offsets(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t which, int64_t *out,

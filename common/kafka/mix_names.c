@@ -47,10 +47,8 @@ mix_names_fail(rd_kafka_t *rk, const char *topic, const char *mix, struct failur
 	char *topics;
 	size_t n = 0;
 
-	fail(f, FAIL_CONFIG,
-	    "topic %s does not exist: if mix %s is new, run `riffle topics --create`; else give "
-	    "the name of a mix that exists",
-	    topic, mix);
+	kafka_fail_missing(f, topic);
+	fail_more(f, " if mix %s is new; otherwise give the name of a mix that exists", mix);
 	if (topics_ending(&topics, &n, rk, ledger_end, ASK_MS, &ignored) != FAIL_NONE)
 		return f->code;
 	nearest_init(&near, mix);

@@ -613,7 +613,6 @@ add_other_name(const struct config *c, struct failure *f)
 	if (config_open(&file, c->path, &ignored) == FAIL_NONE && file->mix.name != NULL)
 		fail_more(f, "%s has mix.name %s; did you mean that? Otherwise: ", c->path,
 		    file->mix.name);
-	fail_more(f, "run `riffle topics -c %s -s mix.name=%s --create`", c->path, c->mix.name);
 	config_close(file);
 }
 
@@ -640,8 +639,7 @@ topics_fail_missing(const struct config *c, const struct topic_plan *p,
 	    p->topic[first].name);
 	if (mixes_missing > 0 && config_is_set(c, "mix.name"))
 		add_other_name(c, f);
-	else
-		fail_more(f, "run `riffle topics -c %s --create`", c->path);
+	fail_more(f, "run `riffle topics --create`");
 	if (mixes > 0 && mixes_missing == mixes)
 		fail_within(f, "mix %s has no topics on %s", c->mix.name,
 		    bootstrap == NULL ? "the broker" : bootstrap);

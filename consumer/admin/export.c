@@ -49,12 +49,11 @@ open_topic(struct export *e, struct failure *f)
 	    kafka_wait_broker(e->reader, BROKER_MS, f) != FAIL_NONE ||
 	    kafka_partitions(e->reader, e->topic, &e->partitions, READ_MS, f) != FAIL_NONE)
 		return f->code;
-	if (e->partitions == 0)
-		return fail(f, FAIL_CONFIG,
-		    "topic %s does not exist: domain %s has no %s set, or `riffle topics --create` "
-		    "has not been run",
-		    e->topic, c->domains[e->o->domain].name, names_set_text[e->o->set]);
-	return FAIL_NONE;
+	if (e->partitions > 0)
+		return FAIL_NONE;
+	kafka_fail_missing(f, e->topic);
+	return fail_more(f, " if domain %s has a %s set", c->domains[e->o->domain].name,
+	    names_set_text[e->o->set]);
 }
 
 /* Each sequence of the log to the pieces, which give documents to the file. */

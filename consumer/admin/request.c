@@ -210,9 +210,9 @@ static enum fail_code
 fail_unanswered(const struct request *r, const struct control *c, int timeout_ms, struct failure *f)
 {
 	return fail(f, FAIL_TIMEOUT,
-	    "no answer to request %s within %d s: is a mixer running (riffle mix)? The request "
-	    "stays in "
-	    "topic %s.control and is answered when one runs; asking again with --id %s finds the "
+	    "no answer to request %s within %d s: is a mixer running (`riffle mix`)? The request "
+	    "stays in topic %s.control and is answered when one runs; asking again with --id %s "
+	    "finds the "
 	    "answer",
 	    c->id, timeout_ms / 1000, r->o.mix, c->id);
 }
@@ -322,8 +322,7 @@ send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, s
 	if (kafka_partitions(rk, topic, &partitions, REQUEST_ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	if (partitions == 0)
-		return fail(
-		    f, FAIL_CONFIG, "topic %s does not exist: run `riffle topics --create`", topic);
+		return kafka_fail_missing(f, topic);
 	for (; r->put < n; r->put++)
 		if (put(rk, topic, &c[r->put], f) != FAIL_NONE)
 			return f->code;

@@ -111,8 +111,8 @@ open_feed(struct derivation *d, const struct ledger *now, struct failure *f)
 /* ---- whether the domain logs are those that the mix has drawn from ---- */
 
 enum fail_code
-derivation_compare_logs(struct derivation *d, struct ledger_log *log, const char *path,
-    int timeout_ms, bool *any, struct failure *f)
+derivation_compare_logs(
+    struct derivation *d, struct ledger_log *log, int timeout_ms, bool *any, struct failure *f)
 {
 	struct last_drawn drawn = {0};
 	struct ledger last = {0};
@@ -127,8 +127,8 @@ derivation_compare_logs(struct derivation *d, struct ledger_log *log, const char
 	if (code == FAIL_NONE && header != NULL)
 		code = ledger_plan_open(&plan, &last, f);
 	if (code == FAIL_NONE && header != NULL)
-		code = last_drawn_compare_all(&drawn, &last, plan.corpus, d->o.properties, path,
-		    timeout_ms, &d->record_bytes, f);
+		code = last_drawn_compare_all(
+		    &drawn, &last, plan.corpus, d->o.properties, timeout_ms, &d->record_bytes, f);
 	last_drawn_close(&drawn);
 	ledger_clear(&last);
 	ledger_plan_close(&plan);

@@ -80,10 +80,10 @@ enum fail_code derivation_take(struct derivation *d, const struct ledger *now, s
  * Whether the domain logs are still those that the mix has drawn from, by the ledger's last record:
  * others would silently give other steps. To be called before the first start. *any: the ledger has
  * a record; ledger_log_seek() is due afterwards. FAIL_DATA: a topic is empty, or holds other text
- * (last_drawn.h); the way out names the configuration at `path` unless that is NULL.
+ * (last_drawn.h).
  */
-enum fail_code derivation_compare_logs(struct derivation *d, struct ledger_log *log,
-    const char *path, int timeout_ms, bool *any, struct failure *f);
+enum fail_code derivation_compare_logs(
+    struct derivation *d, struct ledger_log *log, int timeout_ms, bool *any, struct failure *f);
 
 /* Which record a failure is to be blamed on: it contradicts itself, or the one before. */
 enum derivation_fault { DERIVATION_NONE, DERIVATION_BEFORE, DERIVATION_NOW };

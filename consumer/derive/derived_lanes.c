@@ -210,7 +210,7 @@ find_state(struct derived_lanes *d, bool *has, bool *lost, struct failure *f)
 
 	*has = *lost = false;
 	if (code == FAIL_NONE && !d->compared) {
-		code = derivation_compare_logs(&d->derived, d->log, NULL, d->o.timeout_ms, &any, f);
+		code = derivation_compare_logs(&d->derived, d->log, d->o.timeout_ms, &any, f);
 		d->compared = code == FAIL_NONE && any;
 	}
 	if (code == FAIL_NONE)

@@ -311,8 +311,7 @@ add_command(struct text *t, const struct domains *d, const char *command, bool n
 		    strcmp(config_publisher(d->config, at->name), command) != 0)
 			continue;
 		if (of++ == 0)
-			text_add(t, "%s`riffle %s -c %s", (*n)++ == 0 ? "" : " and ", command,
-			    d->config->path);
+			text_add(t, "%s`riffle %s", (*n)++ == 0 ? "" : " and ", command);
 		if (named)
 			text_add(t, " %s", at->name);
 	}
@@ -338,8 +337,8 @@ domains_missing(const struct domains *d, const struct ledger *last)
 	if (n == 0)
 		text_add(&t,
 		    "the first sequence of any domain of corpus=%s, which names the tokenizer: "
-		    "`riffle produce -c %s` writes it",
-		    d->config->corpus, d->config->path);
+		    "`riffle produce` writes it",
+		    d->config->corpus);
 	if (n == 0)
 		return text_take(&t);
 	if (n > NAMED_MAX)
@@ -474,6 +473,17 @@ domains_drop_last(struct domains *d)
 }
 
 enum fail_code
+domains_fail_missing(const struct config *c, const char *name, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+
+	names_domain_topic(topic, c->corpus, name, SET_TRAIN);
+	kafka_fail_missing(f, topic);
+	fail_more(f, ", `riffle %s %s` fills it", config_publisher(c, name), name);
+	return fail_within(f, "domain %s", name);
+}
+
+enum fail_code
 domains_add(struct domains *d, rd_kafka_t *reader, const char *name, bool live, struct failure *f)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
@@ -484,12 +494,12 @@ domains_add(struct domains *d, rd_kafka_t *reader, const char *name, bool live, 
 	names_domain_topic(topic, d->config->corpus, name, SET_TRAIN);
 	if (kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
-	if (partitions < 1 || partitions > ORDER_PARTITIONS_MAX)
+	if (partitions == 0)
+		return domains_fail_missing(d->config, name, f);
+	if (partitions > ORDER_PARTITIONS_MAX)
 		return fail(f, FAIL_CONFIG,
-		    "domain %s: topic %s does not exist: `riffle topics --create` makes it, "
-		    "`riffle "
-		    "produce %s` fills it",
-		    name, topic, name);
+		    "domain %s: topic %s has %d partitions; a domain has at most %d", name, topic,
+		    partitions, ORDER_PARTITIONS_MAX);
 	if (append(d, name, (size_t)partitions, live, f) != FAIL_NONE)
 		return f->code;
 	if (ask_from(d, reader, d->n - 1, false, f) == FAIL_NONE && check_sealed(d, f) == FAIL_NONE)

@@ -85,6 +85,9 @@ domains_named(const struct domains *d, const char *name)
 	return -1;
 }
 
+/* FAIL_CONFIG: the domain has no topic. Names the commands that create and fill it. */
+enum fail_code domains_fail_missing(const struct config *c, const char *name, struct failure *f);
+
 /*
  * Adds a domain that the configuration lacks, behind the others. FAIL_CONFIG, in words for who
  * asked for it: there is no such topic, it is not sealed (and not live), it has another tokenizer

@@ -56,14 +56,12 @@ find_partitions(struct held_out *h, const struct held_out_options *o, struct fai
 
 	if (kafka_wait_topic(h->rk, h->topic, &partitions, o->timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	if (partitions == 0)
-		return fail(f, FAIL_CONFIG,
-		    "topic %s does not exist (is the corpus called %s, and does it have a domain "
-		    "%s "
-		    "with a set %s?)",
-		    h->topic, o->corpus, o->domain, names_set_text[o->set]);
 	h->partitions = (uint32_t)partitions;
-	return FAIL_NONE;
+	if (partitions > 0)
+		return FAIL_NONE;
+	kafka_fail_missing(f, h->topic);
+	return fail_more(f, " if corpus %s has a domain %s with a %s set", o->corpus, o->domain,
+	    names_set_text[o->set]);
 }
 
 static enum fail_code

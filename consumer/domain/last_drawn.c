@@ -351,35 +351,31 @@ done:
 /* ---- in words ---- */
 
 enum fail_code
-last_drawn_fail(
-    const struct last_drawn_look *look, const char *domain, const char *path, struct failure *f)
+last_drawn_fail(const struct last_drawn_look *look, const char *domain, struct failure *f)
 {
 	assert(look->other);
 	return fail(f, FAIL_DATA,
 	    "domain %s: sequence %" PRIu64 " of topic %s partition %" PRIu32
 	    " is not the one that the mix has drawn: the topic was recreated and holds other text. "
 	    "Publish it again from the files of before; or publish the new text as a domain of "
-	    "another name and take %s out (`riffle mix%s%s --accept-config`); or start a mix of "
+	    "another name and take %s out (`riffle mix --accept-config`); or start a mix of "
 	    "another name",
-	    domain, look->ordinal, look->topic, look->partition, domain, path == NULL ? "" : " -c ",
-	    path == NULL ? "" : path);
+	    domain, look->ordinal, look->topic, look->partition, domain);
 }
 
-enum fail_code
-last_drawn_fail_empty(
-    const struct last_drawn_look *look, const char *domain, const char *path, struct failure *f)
+static enum fail_code
+fail_empty(const struct last_drawn_look *look, const char *domain, struct failure *f)
 {
 	assert(look->empty);
 	return fail(f, FAIL_DATA,
 	    "topic %s is empty, and the mix has drawn from domain %s: the topic was recreated. Run "
-	    "`riffle produce%s%s %s` to publish it again from the same files",
-	    look->topic, domain, path == NULL ? "" : " -c ", path == NULL ? "" : path, domain);
+	    "`riffle produce %s` to publish it again from the same files",
+	    look->topic, domain, domain);
 }
 
 enum fail_code
 last_drawn_compare_all(const struct last_drawn *l, const struct ledger *last, const char *corpus,
-    const struct properties *properties, const char *path, int timeout_ms, uint64_t *record_bytes,
-    struct failure *f)
+    const struct properties *properties, int timeout_ms, uint64_t *record_bytes, struct failure *f)
 {
 	size_t n = last->domains_n;
 	struct last_drawn_look *look = calloc(n + 1, sizeof(*look));
@@ -397,9 +393,9 @@ last_drawn_compare_all(const struct last_drawn *l, const struct ledger *last, co
 		if (look[i].record_bytes > *record_bytes)
 			*record_bytes = look[i].record_bytes;
 		if (look[i].other)
-			code = last_drawn_fail(&look[i], last->domain[i].name, path, f);
+			code = last_drawn_fail(&look[i], last->domain[i].name, f);
 		else if (look[i].empty)
-			code = last_drawn_fail_empty(&look[i], last->domain[i].name, path, f);
+			code = fail_empty(&look[i], last->domain[i].name, f);
 	}
 	free(look);
 	free(topic);
@@ -436,8 +432,7 @@ last_drawn_check(const struct last_drawn *l, const struct domains *d, const stru
 	code = last_drawn_compare(l, look, n, &d->config->kafka, CHECK_TIMEOUT_MS, f);
 	for (uint32_t k = 0; code == FAIL_NONE && k < n; k++)
 		if (look[k].other)
-			code =
-			    last_drawn_fail(&look[k], mixer_domain_name(m, k), d->config->path, f);
+			code = last_drawn_fail(&look[k], mixer_domain_name(m, k), f);
 	free(look);
 	return code;
 }

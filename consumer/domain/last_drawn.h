@@ -94,16 +94,9 @@ struct last_drawn_look {
 enum fail_code last_drawn_compare(const struct last_drawn *l, struct last_drawn_look *look,
     size_t n, const struct properties *properties, int timeout_ms, struct failure *f);
 
-/*
- * FAIL_DATA, in words for whoever runs the mix. The ways out name the configuration at `path`, if
- * it is not NULL.
- */
+/* FAIL_DATA: the sequence is another, in words for the user who runs the mix. */
 enum fail_code last_drawn_fail(
-    const struct last_drawn_look *look, const char *domain, const char *path, struct failure *f);
-
-/* The same for a topic that is empty. */
-enum fail_code last_drawn_fail_empty(
-    const struct last_drawn_look *look, const char *domain, const char *path, struct failure *f);
+    const struct last_drawn_look *look, const char *domain, struct failure *f);
 
 /*
  * Compares all domains in force of the ledger's last record, whose `l` is, before steps are derived
@@ -112,8 +105,8 @@ enum fail_code last_drawn_fail_empty(
  * becomes that of the domain with the largest records, if it was less.
  */
 enum fail_code last_drawn_compare_all(const struct last_drawn *l, const struct ledger *last,
-    const char *corpus, const struct properties *properties, const char *path, int timeout_ms,
-    uint64_t *record_bytes, struct failure *f);
+    const char *corpus, const struct properties *properties, int timeout_ms, uint64_t *record_bytes,
+    struct failure *f);
 
 /*
  * Compares those domains of a mix that are among `d`, or of these only the one called `name`

@@ -17,20 +17,6 @@ struct feedback_feed {
 	struct feedback feedback; /* of the last record */
 };
 
-static enum fail_code
-check_topic(struct feedback_feed *d, struct failure *f)
-{
-	int partitions;
-
-	if (kafka_partitions(d->rk, d->topic, &partitions, FEEDBACK_FEED_ASK_MS, f) != FAIL_NONE)
-		return f->code;
-	if (partitions == 1)
-		return FAIL_NONE;
-	return fail(f, FAIL_CONFIG,
-	    "topic %s has %d partitions, not 1: `riffle topics --create` makes it", d->topic,
-	    partitions);
-}
-
 enum fail_code
 feedback_feed_open(struct feedback_feed **out, const char *mix, const struct properties *properties,
     size_t fetch_bytes, struct failure *f)
@@ -51,7 +37,8 @@ feedback_feed_open(struct feedback_feed **out, const char *mix, const struct pro
 	snprintf(kbytes, sizeof(kbytes), "%d", FEEDBACK_FEED_BYTES / 1024);
 	snprintf(fetch, sizeof(fetch), "%zu", fetch_bytes);
 	names_topic(d->topic, mix, "feedback");
-	if (kafka_open(&d->rk, &k, f) != FAIL_NONE || check_topic(d, f) != FAIL_NONE) {
+	if (kafka_open(&d->rk, &k, f) != FAIL_NONE ||
+	    kafka_check_single(d->rk, d->topic, FEEDBACK_FEED_ASK_MS, f) != FAIL_NONE) {
 		feedback_feed_close(d);
 		return f->code;
 	}

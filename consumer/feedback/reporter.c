@@ -34,15 +34,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *m, void *opaque)
 static enum fail_code
 find_topic(struct reporter *r, const char *mix, int timeout_ms, struct failure *f)
 {
-	int partitions;
-
-	if (kafka_partitions(r->rk, r->topic_name, &partitions, timeout_ms, f) != FAIL_NONE)
-		return f->code;
-	if (partitions != 1)
-		return fail(f, FAIL_CONFIG,
-		    "losses of mix %s cannot be reported: topic %s has %d partitions, not 1 "
-		    "(`riffle topics --create` makes it)",
-		    mix, r->topic_name, partitions);
+	if (kafka_check_single(r->rk, r->topic_name, timeout_ms, f) != FAIL_NONE)
+		return fail_within(f, "losses of mix %s cannot be reported", mix);
 	r->topic = rd_kafka_topic_new(r->rk, r->topic_name, NULL);
 	return r->topic == NULL ? fail_memory(f) : FAIL_NONE;
 }

@@ -506,9 +506,9 @@ attach_look(struct attach *a, struct ledger *last, bool *found, struct failure *
 			return fail(f, FAIL_DATA,
 			    "topic %s has lost its end: it ends before step %" PRId64
 			    " and before what this mixer had found or written there: a broker has "
-			    "not kept what it acknowledged. `riffle repair -c %s` completes what "
-			    "can be derived again",
-			    a->ledger_topic, last->step_next, a->config->path);
+			    "not kept what it acknowledged. `riffle repair` completes what can be "
+			    "derived again",
+			    a->ledger_topic, last->step_next);
 		ledger_clear(last);
 		clock_pause_ms(LOOK_PAUSE_MS);
 		if (read_last(a, last, found, f) != FAIL_NONE)
@@ -558,7 +558,6 @@ attach_compare(struct attach *a, const struct ledger *last, struct lane_end **ou
 	const char *mix = a->config->mix.name;
 	struct lane_ends_report report;
 	struct lane_map map = {0};
-	char what[FAILURE_TEXT_MAX];
 	enum fail_code code;
 
 	*out = NULL;
@@ -582,9 +581,7 @@ attach_compare(struct attach *a, const struct ledger *last, struct lane_end **ou
 	lane_ends_compare(&report, *out, *lanes, &l);
 	if (lane_ends_judge(&report, *out, &l, mix, f) == FAIL_NONE)
 		return FAIL_NONE;
-	memcpy(what, f->text, sizeof(what));
-	return fail(f, FAIL_DATA, "%s. `riffle repair -c %s` completes what can be derived again",
-	    what, a->config->path);
+	return fail_more(f, ". `riffle repair` completes what can be derived again");
 failed:
 	free(*out);
 	*out = NULL;
@@ -653,8 +650,8 @@ check_no_records(struct attach *a, rd_kafka_t *all, struct failure *f)
 			    "topic %s has lost its end: it shows no record, and holds some of a "
 			    "transaction that nobody ends any more: a broker has not kept what it "
 			    "acknowledged. Start a mix of another name, or delete this one and "
-			    "start it from step 0: `riffle topics -c %s --delete --mix --create`",
-			    a->ledger_topic, a->config->path);
+			    "start it from step 0: `riffle topics --delete --mix --create`",
+			    a->ledger_topic);
 		clock_pause_ms(LOOK_PAUSE_MS);
 	}
 }

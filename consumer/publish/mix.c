@@ -1011,8 +1011,7 @@ warn_of_lead(const struct mix *m)
 		run[i].committed = lead_committed(m->lead, i);
 	}
 	if (run != NULL)
-		words = wait_words_lead(
-		    run, n, step_next(m), m->config->mix.max_lead_steps, m->config->path);
+		words = wait_words_lead(run, n, step_next(m), m->config->mix.max_lead_steps);
 	if (words != NULL)
 		log_warning("mix: MIX-LEAD waiting for %s", words);
 	free(words);
@@ -1077,9 +1076,9 @@ wait_for_domain(struct mix *m, struct failure *f)
 	if (warn_of_wait(m, &m->dry_ms, now))
 		log_warning("mix: MIX-DRY waiting for domain=%s partition=%" PRIu32
 			    " ordinal=%" PRIu64 " at step=%" PRIu64
-			    ": `riffle produce -c %s %s --follow` writes it",
+			    ": `riffle produce %s --follow` writes it",
 		    mixer_domain_name(mixer_of(m), d->domain), d->partition, d->ordinal,
-		    step_next(m), m->config->path, mixer_domain_name(mixer_of(m), d->domain));
+		    step_next(m), mixer_domain_name(mixer_of(m), d->domain));
 	clock_pause_ms(DRY_PAUSE_MS);
 	return FAIL_NONE;
 }

@@ -6,26 +6,25 @@
 #include "common/base/text.h"
 
 static void
-add_remedy(struct text *t, const char *run, bool committed, const char *path)
+add_remedy(struct text *t, const char *run, bool committed)
 {
 	if (committed)
 		text_add(t,
 		    "start its trainers again; if nobody trains it any more, take it out of "
-		    "mix.runs and restart the mixer with `riffle mix -c %s --accept-config`",
-		    path);
+		    "mix.runs and restart the mixer with `riffle mix --accept-config`");
 	else
 		text_add(t,
-		    "start its trainers; in a trial `riffle read -c %s --run %s --commit-every 1` "
-		    "takes their place",
-		    path, run);
+		    "start its trainers; in a trial `riffle read --run %s --commit-every 1` takes "
+		    "their place",
+		    run);
 }
 
 char *
-wait_words_remedy(const char *run, bool committed, const char *path)
+wait_words_remedy(const char *run, bool committed)
 {
 	struct text t = {0};
 
-	add_remedy(&t, run, committed, path);
+	add_remedy(&t, run, committed);
 	return text_take(&t);
 }
 
@@ -36,8 +35,7 @@ holds_up(const struct wait_words_run *r, uint64_t step, uint64_t max_lead_steps)
 }
 
 char *
-wait_words_lead(const struct wait_words_run *run, size_t n, uint64_t step, uint64_t max_lead_steps,
-    const char *path)
+wait_words_lead(const struct wait_words_run *run, size_t n, uint64_t step, uint64_t max_lead_steps)
 {
 	struct text t = {0};
 	size_t named = 0;
@@ -54,7 +52,7 @@ wait_words_lead(const struct wait_words_run *run, size_t n, uint64_t step, uint6
 			continue;
 		text_add(&t, ". Run %s has committed %s: ", run[i].name,
 		    run[i].committed ? "no step since" : "nothing");
-		add_remedy(&t, run[i].name, run[i].committed, path);
+		add_remedy(&t, run[i].name, run[i].committed);
 	}
 	return text_take(&t);
 }

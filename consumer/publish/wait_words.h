@@ -19,12 +19,12 @@ struct wait_words_run {
 
 /*
  * The runs that are max_lead_steps or more behind `step`, the mixer's next one, and the remedy for
- * each. `path`: the configuration. Gives the text (free); NULL: no memory.
+ * each. Gives the text (free); NULL: no memory.
  */
-char *wait_words_lead(const struct wait_words_run *run, size_t n, uint64_t step,
-    uint64_t max_lead_steps, const char *path);
+char *wait_words_lead(
+    const struct wait_words_run *run, size_t n, uint64_t step, uint64_t max_lead_steps);
 
 /* The remedy for one run: "start its trainers ...". Gives the text (free); NULL: no memory. */
-char *wait_words_remedy(const char *run, bool committed, const char *path);
+char *wait_words_remedy(const char *run, bool committed);
 
 #endif

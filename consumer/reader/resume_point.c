@@ -112,7 +112,7 @@ check_ledger(struct finding *s, struct failure *f)
 	    "run %s of mix %s was at step %" PRIu64
 	    ", as the ledger says, but the broker has no commit of group %s.%s for every lane: "
 	    "they were deleted, or have expired. Name the step to start from, or set them again "
-	    "(riffle runs --reset %s --to %" PRIu64 ")",
+	    "(`riffle runs --reset %s --to %" PRIu64 "`)",
 	    s->run, s->mix, step, s->mix, s->run, s->run, step);
 }
 

@@ -278,8 +278,8 @@ decode_frame(struct step_decode *d, const struct riffle_sequence *s,
 
 		memcpy(why, f->text, sizeof(why));
 		fail(f, FAIL_DATA,
-		    "%.512s (to keep it out of later draws: riffle skip %s/%" PRIu32 " %" PRIu64
-		    "..%" PRIu64 ")",
+		    "%.512s (to keep it out of later draws: `riffle skip %s/%" PRIu32 " %" PRIu64
+		    "..%" PRIu64 "`)",
 		    why, s->domain, s->partition, s->ordinal, s->ordinal + 1);
 	}
 	return f->code;

@@ -134,9 +134,8 @@ check_published(
 			code = fail(f, FAIL_DATA,
 			    "step %" PRIu64
 			    " of mix %s is not published yet: the mix has not begun: run `riffle "
-			    "mix%s%s`",
-			    s->step, mix, c->path == NULL ? "" : " -c ",
-			    c->path == NULL ? "" : c->path);
+			    "mix`",
+			    s->step, mix);
 		else
 			code = fail(f, FAIL_DATA,
 			    "step %" PRIu64

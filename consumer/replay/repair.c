@@ -290,13 +290,11 @@ fail_hole(const struct work *w, const struct step_records_hole *hole, struct fai
 {
 	return fail(f, FAIL_DATA,
 	    "topic %s.batches, lane %" PRIu32 ": steps %" PRIu64 "..%" PRIu64
-	    " are missing in its middle, and Kafka cannot insert them. `riffle replay -c %s "
-	    "--steps "
+	    " are missing in its middle, and Kafka cannot insert them. `riffle replay --steps "
 	    "%" PRIu64 "..%" PRIu64
 	    " --republish NAME --derive-only` writes them to another mix, from which "
 	    "trainers read them; they read %s again from step %" PRIu64 " on",
-	    w->mix, hole->lane, hole->first, hole->end, w->o->config->path, hole->first, hole->end,
-	    w->mix, hole->end);
+	    w->mix, hole->lane, hole->first, hole->end, hole->first, hole->end, w->mix, hole->end);
 }
 
 static enum fail_code
@@ -324,8 +322,7 @@ scan(struct work *w, struct failure *f)
 
 	if (code == FAIL_NONE) {
 		first = repair_plan_scan(&at, kept.any ? kept.whole : w->ledger.first);
-		w->result->checked_first = first < end ? first : end;
-		w->result->checked_end = end;
+		w->result->checked_first = first;
 	}
 	if (code == FAIL_NONE && first < end)
 		code = step_records_open(&records, w->mix, &w->o->config->kafka, OPEN_MS, f);
@@ -402,8 +399,10 @@ work(struct work *w, struct failure *f)
 		    "a mixer is publishing mix %s: it has found lanes and ledger level when it "
 		    "started, and nothing is repaired beside it",
 		    w->mix);
+	w->result->derived = w->lanes == 0;
+	w->result->checked_end = w->ledger.next;
 	if (is_level(w))
-		return w->lanes == 0 ? FAIL_NONE : scan(w, f);
+		return w->result->derived ? FAIL_NONE : scan(w, f);
 	w->result->needed = true;
 	if (!w->o->dry_run && (fence(w, f) != FAIL_NONE || read_ledger(w, f) != FAIL_NONE ||
 				  read_ends(w, f) != FAIL_NONE))

@@ -56,6 +56,7 @@ struct repair_result {
 	uint32_t opened;                     /* lanes with a transaction that nobody ended */
 	bool opened_ledger;                  /* the ledger had one */
 	uint64_t checked_first, checked_end; /* no step is missing in the middle of these */
+	bool derived;                        /* the mix has no copies of its steps */
 	bool needed;                         /* something was missing */
 };
 

@@ -108,8 +108,7 @@ static enum fail_code
 compare_logs(struct replay *r, struct failure *f)
 {
 	bool any;
-	enum fail_code code =
-	    derivation_compare_logs(&r->derived, r->log, r->o->config->path, OPEN_MS, &any, f);
+	enum fail_code code = derivation_compare_logs(&r->derived, r->log, OPEN_MS, &any, f);
 
 	return code == FAIL_BROKER || code == FAIL_TIMEOUT || code == FAIL_DENIED ? FAIL_NONE
 										  : code;

@@ -514,16 +514,16 @@ find_late_problems(struct status *st)
 		if (st->late[i])
 			problem(st, "STATUS-INCOMPLETE",
 			    "the broker has not returned %s within %d s, so %s: run `riffle "
-			    "status -c %s` again",
-			    part[i].what, STATUS_QUERY_MS / 1000, part[i].so, st->config->path);
+			    "status` again",
+			    part[i].what, STATUS_QUERY_MS / 1000, part[i].so);
 	for (size_t i = 0; i < st->domains_n; i++)
 		if (st->domain[i].partitions_late > 0)
 			problem(st, "STATUS-INCOMPLETE",
 			    "domain %s: the broker has not returned the last record of %zu of %zu "
 			    "partitions within %d s, so its length and whether it is sealed are "
-			    "not known: run `riffle status -c %s` again",
+			    "not known: run `riffle status` again",
 			    st->domain[i].name, st->domain[i].partitions_late,
-			    st->domain[i].partitions_n, STATUS_QUERY_MS / 1000, st->config->path);
+			    st->domain[i].partitions_n, STATUS_QUERY_MS / 1000);
 }
 
 static void
@@ -585,27 +585,24 @@ find_cut(struct status *st, const struct status_domain *d)
 {
 	for (size_t p = 0; d->partition != NULL && p < d->partitions_n; p++) {
 		const struct status_partition *s = &d->partition[p];
+		char way[NAME_MAX_BYTES + 80];
 		int64_t end = s->low < (int64_t)s->sequences ? s->low : (int64_t)s->sequences;
 
 		if (s->low == 0 || d->state == LEDGER_LEFT ||
 		    skips_all_below(&st->ledger, d, p, end))
 			continue;
 		if (d->mixed < 0)
-			problem(st, "STATUS-DOMAIN-CUT",
-			    "domain %s: the first %" PRId64
-			    " records of partition %zu were deleted (retention, or DeleteRecords; "
-			    "domain topics are to be kept for ever). A mix stops where it would "
-			    "draw one of them: `riffle %s -c %s %s --restart` publishes all again",
-			    d->name, s->low, p, config_publisher(st->config, d->name),
-			    st->config->path, d->name);
-		if (d->mixed < 0)
-			continue;
+			snprintf(way, sizeof(way), "`riffle %s %s --restart` publishes all again",
+			    config_publisher(st->config, d->name), d->name);
+		else
+			snprintf(way, sizeof(way),
+			    "`riffle skip %s/%zu 0..%" PRId64 "` leaves them out", d->name, p, end);
 		problem(st, "STATUS-DOMAIN-CUT",
 		    "domain %s: the first %" PRId64
 		    " records of partition %zu were deleted (retention, or DeleteRecords; domain "
 		    "topics are to be kept for ever). A mix stops where it would draw one of them: "
-		    "`riffle skip -c %s %s/%zu 0..%" PRId64 "` leaves them out",
-		    d->name, s->low, p, st->config->path, d->name, p, end);
+		    "%s",
+		    d->name, s->low, p, way);
 	}
 }
 
@@ -613,30 +610,29 @@ find_cut(struct status *st, const struct status_domain *d)
 static void
 find_unsealed(struct status *st, const struct status_domain *d)
 {
-	const char *path = st->config->path, *command = config_publisher(st->config, d->name);
+	const char *command = config_publisher(st->config, d->name);
 	uint64_t counted = d->mixed < 0 ? 0 : ledger_domain_sequences(&st->ledger.domain[d->mixed]);
 
 	if (counted > (uint64_t)d->sequences)
 		problem(st, "STATUS-NOT-PRODUCED",
 		    "domain %s: its topic holds %" PRId64 " sequences, and the mix counts with "
-		    "%" PRIu64 ": its log is gone. Run `riffle %s %s -c %s` with the same files "
-		    "and keys as before: the mix continues only with equal sequences",
-		    d->name, d->sequences, counted, command, d->name, path);
+		    "%" PRIu64 ": its log is gone. Run `riffle %s %s` with the same files and keys "
+		    "as before: the mix continues only with equal sequences",
+		    d->name, d->sequences, counted, command, d->name);
 	else if (d->partitions_sealed == 0 && d->sequences == 0)
 		problem(st, "STATUS-NOT-PRODUCED",
-		    "domain %s has no sequences yet: run `riffle %s %s -c %s`", d->name, command,
-		    d->name, path);
+		    "domain %s has no sequences yet: run `riffle %s %s`", d->name, command,
+		    d->name);
 	else
 		problem(st, "STATUS-UNSEALED",
-		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle %s %s -c "
-		    "%s`",
-		    d->name, d->partitions_sealed, d->partitions_n, command, d->name, path);
+		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle %s %s`",
+		    d->name, d->partitions_sealed, d->partitions_n, command, d->name);
 }
 
 static void
 find_domain_problems(struct status *st, const struct status_domain *d)
 {
-	const char *path = st->config->path, *command = config_publisher(st->config, d->name);
+	const char *command = config_publisher(st->config, d->name);
 
 	if (d->other[0] != '\0')
 		problem(st, "STATUS-DOMAIN-REPLACED", "%s", d->other);
@@ -673,9 +669,9 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    d->name, d->sequences - d->position, d->name);
 	if (st->state == STATUS_STARTED && d->mixed < 0)
 		problem(st, "STATUS-NOT-MIXED",
-		    "domain %s is in the configuration and not in the mix: `riffle mix -c %s "
+		    "domain %s is in the configuration and not in the mix: `riffle mix "
 		    "--accept-config` takes it in",
-		    d->name, path);
+		    d->name);
 	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0' || d->partitions_late > 0)
 		return;
 	if (d->partitions_sealed < d->partitions_n)
@@ -683,8 +679,8 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
 		problem(st, "STATUS-APPEND-OPEN",
 		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
-		    "`riffle %s %s --append -c %s` completes them",
-		    d->name, d->sequences - d->sealed_length, command, d->name, path);
+		    "`riffle %s %s --append` completes them",
+		    d->name, d->sequences - d->sealed_length, command, d->name);
 	else if (d->sequences == 0 && d->intended > 0)
 		problem(st, "STATUS-EMPTY",
 		    "domain %s is sealed and empty: its sources hold less than one sequence",
@@ -713,9 +709,9 @@ add_lane_problem(struct status *st, uint32_t lane)
 	problem(st, "STATUS-LANE-END",
 	    "%s has lost its end: lane %" PRIu32 " ends before step %" PRIu64
 	    ", the ledger before step %" PRId64
-	    ": no mixer continues; `riffle repair -c %s` completes what can be derived again",
+	    ": no mixer continues; `riffle repair` completes what can be derived again",
 	    e->state == LANE_ENDS_AHEAD ? "the ledger" : "the batch topic", lane, e->next,
-	    st->ledger.step_next, st->config->path);
+	    st->ledger.step_next);
 }
 
 /* A broker that loses what it acknowledged does so for many lanes: the first ones say it all. */
@@ -752,7 +748,7 @@ static void __attribute__((format(printf, 4, 5))) problem_of_run(
     struct status *st, const struct status_run *r, const char *code, const char *format, ...)
 {
 	char text[STATUS_PROBLEM_BYTES];
-	char *remedy = wait_words_remedy(r->name, r->committed, st->config->path);
+	char *remedy = wait_words_remedy(r->name, r->committed);
 	va_list args;
 
 	va_start(args, format);
@@ -769,7 +765,6 @@ find_run_problems(struct status *st, const struct status_run *r)
 	bool waits = r->bounds && lead > 0 && next >= r->step + lead;
 	bool gone = r->committed && st->batches_kept && r->step < st->step_kept;
 	enum status_run_state state = status_run_state(r);
-	const char *mix = st->config->mix.name, *path = st->config->path;
 
 	if (r->bad[0] != '\0')
 		problem(st, "STATUS-RUN-UNREADABLE", "run %s: %s", r->name, r->bad);
@@ -780,15 +775,15 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    "run %s is at step %" PRIu64 " in the ledger, and the broker has no commit "
 		    "of group %s.%s for every lane: they were deleted, or have expired "
 		    "(offsets.retention.minutes). No trainer starts from its commits before "
-		    "`riffle runs -c %s --reset %s --to %" PRIu64 "` sets them again",
-		    r->name, r->known, mix, r->name, path, r->name, r->known);
+		    "`riffle runs --reset %s --to %" PRIu64 "` sets them again",
+		    r->name, r->known, st->config->mix.name, r->name, r->name, r->known);
 	else if (state == STATUS_RUN_BACK && !gone)
 		problem(st, "STATUS-RUN-BACK",
 		    "run %s went back to step %" PRIu64 ", and the ledger knows it at step %" PRIu64
 		    ": the steps between are read again (a trainer that was started there, or two "
-		    "trainers of one rank). `riffle runs -c %s --reset %s --to "
-		    "%" PRIu64 "`, while no trainer runs, takes the ledger's step back, too",
-		    r->name, r->step, r->known, path, r->name, r->step);
+		    "trainers of one rank). `riffle runs --reset %s --to %" PRIu64
+		    "`, while no trainer runs, takes the ledger's step back, too",
+		    r->name, r->step, r->known, r->name, r->step);
 	else if (!r->committed && r->bounds && lead > 0)
 		problem_of_run(st, r, "STATUS-RUN-NEW",
 		    "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
@@ -806,10 +801,10 @@ find_run_problems(struct status *st, const struct status_run *r)
 	if (gone)
 		problem(st, "STATUS-RUN-NOT-KEPT",
 		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64
-		    ": `riffle runs -c %s --reset %s --to %" PRIu64
+		    ": `riffle runs --reset %s --to %" PRIu64
 		    "`, while no trainer runs, lets it continue there; `riffle replay --republish` "
 		    "publishes the steps before it again",
-		    r->name, r->step, st->step_kept, path, r->name, st->step_kept);
+		    r->name, r->step, st->step_kept, r->name, st->step_kept);
 }
 
 static bool
@@ -877,15 +872,13 @@ find_silence(struct status *st, int64_t silent_ms)
 	if (st->mixers_known && !status_is_mixed(st) && is_stuck(st))
 		problem(st, "STATUS-NO-MIXER",
 		    "no mixer runs, and the last one wrote %s ago: none starts before the other "
-		    "problems are mended; then `riffle mix -c %s` continues the mix at step "
-		    "%" PRId64,
-		    span, st->config->path, st->ledger.step_next);
+		    "problems are mended; then `riffle mix` continues the mix at step %" PRId64,
+		    span, st->ledger.step_next);
 	else if (st->mixers_known && !status_is_mixed(st))
 		problem(st, "STATUS-NO-MIXER",
-		    "no mixer runs, and the last one wrote %s ago: `riffle mix -c %s` continues "
-		    "the "
-		    "mix at step %" PRId64,
-		    span, st->config->path, st->ledger.step_next);
+		    "no mixer runs, and the last one wrote %s ago: `riffle mix` continues the mix "
+		    "at step %" PRId64,
+		    span, st->ledger.step_next);
 	else if (st->mixers_known)
 		problem(st, "STATUS-SILENT",
 		    "the mixer has written nothing for %s, at step %" PRId64
@@ -894,8 +887,8 @@ find_silence(struct status *st, int64_t silent_ms)
 	else
 		problem(st, "STATUS-SILENT",
 		    "the mixer has written nothing for %s, at step %" PRId64
-		    ": is `riffle mix -c %s` running?",
-		    span, st->ledger.step_next, st->config->path);
+		    ": is `riffle mix` running?",
+		    span, st->ledger.step_next);
 }
 
 static void
@@ -928,8 +921,8 @@ find_mixer_problems(struct status *st)
 	else if (st->state == STATUS_NOT_STARTED && st->batches_written)
 		add_lost_ledger(st);
 	else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
-		problem(st, "STATUS-NOT-STARTED",
-		    "the mix has not started: `riffle mix -c %s` starts it", st->config->path);
+		problem(
+		    st, "STATUS-NOT-STARTED", "the mix has not started: `riffle mix` starts it");
 	if (st->state == STATUS_STARTED && silent_ms > STATUS_SILENT_MS &&
 	    (uint64_t)l->step_next < st->step_limit)
 		find_silence(st, silent_ms);

@@ -347,7 +347,7 @@ compare_drawn(struct status_query *q, const struct status *st, struct failure *f
 
 		if (!look[k].other)
 			continue;
-		last_drawn_fail(&look[k], st->ledger.domain[k].name, st->config->path, &why);
+		last_drawn_fail(&look[k], st->ledger.domain[k].name, &why);
 		snprintf(q->other[k], sizeof(q->other[k]), "%.*s", (int)sizeof(q->other[k]) - 1,
 		    why.text);
 	}

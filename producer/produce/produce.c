@@ -54,10 +54,10 @@ is_ours(const struct produce *p, const struct config_domain *d)
 static enum fail_code
 fail_not_ours(const struct produce *p, const char *name, struct failure *f)
 {
-	return p->o->tokens
-		   ? fail(f, FAIL_USAGE, "domain %s holds text: riffle produce publishes it", name)
-		   : fail(
-			 f, FAIL_USAGE, "domain %s holds tokens: riffle import publishes it", name);
+	const char *holds = p->o->tokens ? "text" : "tokens";
+
+	return fail(f, FAIL_USAGE, "domain %s holds %s: `riffle %s %s` publishes it", name, holds,
+	    config_publisher(p->config, name), name);
 }
 
 /* All domains are wanted that are ours. */
@@ -72,8 +72,8 @@ choose_all(struct produce *p, struct failure *f)
 		p->wanted[i] = is_ours(p, d);
 		any = any || p->wanted[i];
 		if (!p->wanted[i] && !p->o->tokens)
-			log_info(
-			    "produce: domain=%s holds tokens: riffle import publishes it", d->name);
+			log_info("produce: domain=%s holds tokens: `riffle import` publishes it",
+			    d->name);
 	}
 	if (!any && p->o->tokens)
 		return fail(f, FAIL_USAGE,

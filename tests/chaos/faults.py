@@ -307,10 +307,10 @@ def expire(run, p):
     run.strike()
     forget_commits(run, p)
     wait_active(p).signal(signal.SIGKILL)
-    wait_said(p, "riffle runs --reset trainers --to")
+    wait_said(p, "--reset trainers --to")
     for t in by_commits:
         t.start()
-    p.wait(lambda: all(any("riffle runs --reset trainers --to" in t.text(n) for n in (t.runs - 1, t.runs)) for t in by_commits),
+    p.wait(lambda: all(any("--reset trainers --to" in t.text(n) for n in (t.runs - 1, t.runs)) for t in by_commits),
            "trainers saying that their commits are gone", 60)
     for t in p.trainers:
         t.stop()

@@ -239,7 +239,7 @@ def test_a_frame_with_a_right_hash_and_wrong_tokens_stops_the_reader_which_says_
                            "--from-step 0 --steps 2"], capture_output=True, text=True, timeout=60)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert "domain a, partition 0, ordinal 7: " in last and "riffle skip a/0 7..8" in last
+    assert "domain a, partition 0, ordinal 7: " in last and f"`riffle skip -c {config} a/0 7..8`" in last
     # the line that it says helps: in the next pass the sequence is not drawn
     ask = riffle.popen("skip", "-c", config, "a/0", "7..8", "--id", "x", "--timeout", 60)
     wait_for(lambda: topic(f"{unique}-mix.control").records[0], "the request")

@@ -53,12 +53,13 @@ def test_the_slowest_of_two_runs_holds_the_mixer_under_its_lead_and_under_anothe
     assert sorted(other, key=lambda line: tuple(map(int, line.split("\t")[:2]))) == steps[:6 * 8]
 
 
-def test_a_mix_without_copies_is_neither_cut_nor_repaired(riffle, fill, configure, read, step_next):
+def test_a_mix_without_copies_is_neither_cut_nor_repaired(riffle, fill, configure, read, step_next, unique):
     fill("a")
     config = configure({"a": 1}, batches="derived")
     riffle("mix", "-c", config, "--until-step", 4)
     before = read(config, 4)
     cut = riffle("retain", "-c", config, "--from-step", 2, check=False)
     assert cut.returncode == 2 and "has no copies of its steps (mix.batches: derived)" in cut.stderr, cut.stderr
-    assert "nothing to repair" in riffle("repair", "-c", config).stdout
+    said = f"nothing to repair: mix {unique}-mix has no copies of its steps (mix.batches: derived), and its ledger ends before step 4\n"
+    assert riffle("repair", "-c", config).stdout == said
     assert read(config, 4) == before and step_next(config) == 4

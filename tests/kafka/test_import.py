@@ -375,12 +375,12 @@ def test_produce_and_import_share_a_configuration(corpus, encoding):
                                 "b": {"train": ["b.npy"], "tokens": "npy", "token_bytes": 2}}
     corpus.create()
     assert "domain=b holds tokens" in corpus.produce().stderr
-    assert "domain b has no sequences yet: run `riffle import b -c" in corpus.riffle("status", "-c", corpus.path).stdout
+    assert f"domain b has no sequences yet: run `riffle import -c {corpus.path} b`" in corpus.riffle("status", "-c", corpus.path).stdout
     run(corpus)
     assert frames(corpus, "a") == frames(corpus, "b")
     for command, name, other in (("produce", "b", "import"), ("import", "a", "produce")):
         done = corpus.riffle(command, "-c", corpus.path, name, check=False)
-        assert done.returncode == 2 and f"riffle {other} publishes it" in done.stderr
+        assert done.returncode == 2 and f"`riffle {other} -c {corpus.path} {name}` publishes it" in done.stderr
     del corpus.config["domains"]["b"]
     corpus.write()
     done = run(corpus, check=False)

@@ -98,11 +98,16 @@ def test_a_domain_that_is_empty_is_named_by_replay_and_inspect(mixed, says, tool
         says(1, "replay", "-c", mixed, "--steps", "0..5")
 
 
-def test_a_step_before_the_mix_has_begun_is_told_with_the_command(fill, configure, says, unique):
+def test_a_step_before_the_mix_has_begun_is_told_with_the_command_and_its_options(fill, configure, says, unique, monkeypatch):
     fill("a")
     config = configure({"a": 1})
-    assert f"step 0 of mix {unique}-mix is not published yet: the mix has not begun: run `riffle mix -c {config}`" in \
-        says(1, "inspect", "-c", config, 0)
+    told = f"step 0 of mix {unique}-mix is not published yet: the mix has not begun: run `riffle mix"
+    assert f"{told} -c {config}`" in says(1, "inspect", "-c", config, 0)
+    override = "mix.max_lead_steps=7"
+    assert f"{told} -c {config} -s {override}`" in says(1, "inspect", "-c", config, 0, "-s", override)
+    monkeypatch.setenv("RIFFLE_CONFIG", str(config))
+    assert f"{told}`" in says(1, "inspect", 0)
+    assert f"{told} -s {override} -s mix.name={unique}-mix`" in says(1, "inspect", 0, "-s", override, "--mix", f"{unique}-mix")
 
 
 def test_a_second_mixer_says_that_it_takes_over_and_a_killed_one_is_no_reason_to_say_nothing(fill, configure, says, riffle, unique):

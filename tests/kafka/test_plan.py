@@ -141,10 +141,10 @@ def test_a_domain_that_is_not_sealed_has_no_length(riffle, fill, configure):
     assert done.returncode == 2 and "domain b is not sealed" in done.stderr and "--sizes" in done.stderr
 
 
-def test_a_domain_without_a_topic_is_told_how_it_gets_one(riffle, configure):
+def test_a_domain_without_a_topic_is_told_how_it_gets_one(riffle, configure, unique):
     done = riffle("plan", "-c", configure({"a": 1}, create=False), check=False)
     assert done.returncode == 2
-    assert "domain a has no topic yet: `riffle topics -c" in done.stderr and "--sizes" in done.stderr
+    assert f"domain a: topic {unique}.a does not exist: `riffle topics -c" in done.stderr and "--sizes" in done.stderr
 
 
 def test_a_hundred_thousand_steps_are_planned_in_bounded_memory(riffle, configure, write_config):

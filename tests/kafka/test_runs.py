@@ -85,7 +85,7 @@ def test_a_run_that_lost_its_commits_starts_again_after_a_reset_and_not_before(m
     problem, = (p for p in mix.status()["problems"] if "run trainers" in p)
     assert f"riffle runs -c {mix.config} --reset trainers --to 20" in problem
     refused = mix.trainer(1, check=False)
-    assert refused.returncode == 1 and "riffle runs --reset trainers --to 20" in refused.stderr
+    assert refused.returncode == 1 and f"`riffle runs -c {mix.config} --reset trainers --to 20`" in refused.stderr
     done = mix.reset("trainers", 11)
     assert "run trainers is known at step 11 from here on, where it was known at step 20 (by " in done.stdout
     again = mix.trainer(9).stdout.splitlines()

@@ -108,8 +108,8 @@ def test_a_domain_without_its_end_is_not_sealed(status, riffle, config, fill):
     assert [of[d]["sealed_length"] for d in WEIGHTS] == [120, 120, None]
     assert [of[d]["sequences"] for d in WEIGHTS] == [120, 120, 70]
     problems = status()["problems"]
-    assert any(p.startswith("domain web is not sealed (0 of 1 partitions are): run `riffle "
-                            "produce web") for p in problems)
+    assert any(p.startswith("domain web is not sealed (0 of 1 partitions are): run `riffle produce -c "
+                            f"{config} web`") for p in problems)
     assert not any("has not started" in p for p in problems)
 
 

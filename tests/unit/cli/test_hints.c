@@ -36,6 +36,8 @@ test_a_suggested_command_gets_the_configuration_that_it_lacks(void **unused)
 	    {"`riffle `", "`riffle `"},
 	    {"`riffle mix", "`riffle mix"}, /* cut */
 	    {"see riffle mix --help", "see riffle mix --help"},
+	    {"`riffle weights a=1 --at-step now` with `riffle`",
+		"`riffle weights -c run.yml a=1 --at-step now` with `riffle`"},
 	    {"`riffle aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`",
 		"`riffle aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa`"},
 	    {"", ""},
@@ -44,14 +46,16 @@ test_a_suggested_command_gets_the_configuration_that_it_lacks(void **unused)
 
 	(void)unused;
 	EACH_NAMED_ROW(i, rows, text) {
-		hints_complete(out, sizeof(out), rows[i].text, " -c run.yml");
-		assert_string_equal(out, rows[i].said);
-		hints_complete(again, sizeof(again), out, " -c run.yml");
-		assert_string_equal(again, rows[i].said);
-		hints_complete(out, sizeof(out), rows[i].text, "");
+		hints_set(NULL, NULL, 0, NULL);
+		hints_say(out, sizeof(out), rows[i].text);
 		assert_string_equal(out, rows[i].text);
+		hints_set("run.yml", NULL, 0, NULL);
+		hints_say(out, sizeof(out), rows[i].text);
+		assert_string_equal(out, rows[i].said);
+		hints_say(again, sizeof(again), out);
+		assert_string_equal(again, rows[i].said);
 		for (size_t room = 1; room <= strlen(rows[i].said); room++) {
-			hints_complete(out, room, rows[i].text, " -c run.yml");
+			hints_say(out, room, rows[i].text);
 			assert_int_equal(strlen(out), room - 1);
 			assert_memory_equal(out, rows[i].said, room - 1);
 		}
@@ -64,29 +68,34 @@ test_what_names_the_configuration_is_quoted_for_a_shell(void **unused)
 	static const struct {
 		const char *path;
 		struct option_list overrides;
-		const char *named;
+		const char *mix, *said;
 	} rows[] = {
-	    {"/a-b/run_1.yml", {0}, " -c /a-b/run_1.yml"},
-	    {"my run.yml", {0}, " -c 'my run.yml'"},
-	    {"a'b$c.yml", {0}, " -c 'a'\\''b$c.yml'"},
+	    {"/a-b/run_1.yml", {0}, NULL, "`riffle mix -c /a-b/run_1.yml`"},
+	    {"my run.yml", {0}, NULL, "`riffle mix -c 'my run.yml'`"},
+	    {"a'b$c.yml", {0}, NULL, "`riffle mix -c 'a'\\''b$c.yml'`"},
 	    {"a.yml", {3, {"mix.name=b", "kafka.sasl.password=secret", "mix.weights={a: 1, b: 2}"}},
-		" -c a.yml -s mix.name=b -s 'mix.weights={a: 1, b: 2}'"},
+		NULL, "`riffle mix -c a.yml -s mix.name=b -s 'mix.weights={a: 1, b: 2}'`"},
+	    {"a.yml", {1, {"corpus=c"}}, "m", "`riffle mix -c a.yml -s corpus=c -s mix.name=m`"},
+	    {NULL, {1, {"corpus=c"}}, "m", "`riffle mix -s corpus=c -s mix.name=m`"},
+	    {NULL, {0}, NULL, "`riffle mix`"},
 	};
-	char out[HINTS_NAMED_MAX], path[HINTS_NAMED_MAX];
+	char out[HINTS_TEXT_MAX], path[HINTS_NAMED_MAX];
 
 	(void)unused;
-	EACH_NAMED_ROW(i, rows, path)
-		assert_string_equal(
-		    hints_named(out, rows[i].path, rows[i].overrides.text, rows[i].overrides.n),
-		    rows[i].named);
+	EACH_NAMED_ROW(i, rows, said) {
+		hints_set(rows[i].path, rows[i].overrides.text, rows[i].overrides.n, rows[i].mix);
+		hints_say(out, sizeof(out), "`riffle mix`");
+		assert_string_equal(out, rows[i].said);
+	}
 	memset(path, 'a', sizeof(path));
-	path[sizeof(path) - 1] = '\0';
-	assert_string_equal(
-	    hints_named(out, path, rows[0].overrides.text, rows[0].overrides.n), "");
+	path[sizeof(path) - strlen(" -c ")] = '\0';
+	hints_set(path, NULL, 0, NULL);
+	hints_say(out, sizeof(out), "`riffle mix`");
+	assert_string_equal(out, "`riffle mix`");
 	path[sizeof(path) - 1 - strlen(" -c ")] = '\0';
-	assert_int_equal(
-	    strlen(hints_named(out, path, rows[0].overrides.text, rows[0].overrides.n)),
-	    sizeof(out) - 1);
+	hints_set(path, NULL, 0, NULL);
+	hints_say(out, sizeof(out), "`riffle mix`");
+	assert_int_equal(strlen(out), strlen("`riffle mix`") + HINTS_NAMED_MAX - 1);
 }
 
 static void
@@ -97,17 +106,18 @@ keep_line(void *opaque, enum log_level level, const char *line)
 }
 
 static void
-test_the_log_completes_hints_of_a_command_with_c_and_not_with_the_environment(void **unused)
+test_the_log_completes_hints_like_failures(void **unused)
 {
 	char line[256], said[256];
 
 	(void)unused;
+	hints_set(NULL, NULL, 0, NULL);
 	log_set_sink(keep_line, line);
 	log_warning("mix: MIX-X run `riffle mix`");
 	assert_string_equal(line, "mix: MIX-X run `riffle mix`");
 	hints_say(said, sizeof(said), "run `riffle mix`");
 	assert_string_equal(said, "run `riffle mix`");
-	hints_set("a b.yml", NULL, 0);
+	hints_set("a b.yml", NULL, 0, NULL);
 	log_warning("mix: MIX-X run `riffle mix`");
 	assert_string_equal(line, "mix: MIX-X run `riffle mix -c 'a b.yml'`");
 	hints_say(said, sizeof(said), "run `riffle mix`");
@@ -121,8 +131,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_suggested_command_gets_the_configuration_that_it_lacks),
 	    cmocka_unit_test(test_what_names_the_configuration_is_quoted_for_a_shell),
-	    cmocka_unit_test(
-		test_the_log_completes_hints_of_a_command_with_c_and_not_with_the_environment),
+	    cmocka_unit_test(test_the_log_completes_hints_like_failures),
 	};
 
 	hints_set_takes(takes_config);

@@ -162,8 +162,8 @@ test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands(void **state)
 	text = domains_missing(&d, &last);
 	assert_string_equal(text,
 	    "domain=a (1 of 2 partitions have no End), domain=lost (2 of 2 partitions have no "
-	    "End), domain=t (2 of 2 partitions have no End): `riffle produce -c run.yml a lost` "
-	    "and `riffle import -c run.yml t` publish them");
+	    "End), domain=t (2 of 2 partitions have no End): `riffle produce a lost` "
+	    "and `riffle import t` publish them");
 	free(text);
 	last.domain = &known;
 	last.domains_n = 1;

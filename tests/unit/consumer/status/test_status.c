@@ -159,7 +159,7 @@ test_a_mix_that_could_start_is_told_how(void **state)
 
 	(void)state;
 	st->run[0].committed = true; /* of an earlier mix of that name; no matter */
-	check_problem(st, "the mix has not started: `riffle mix -c run.yml` starts it");
+	check_problem(st, "the mix has not started: `riffle mix` starts it");
 }
 
 static void
@@ -329,9 +329,8 @@ test_topics_that_are_missing_or_wrong_are_told_with_what_to_do(void **state)
 
 	(void)state;
 	st->report[1].exists = st->report[2].exists = false;
-	check_problem(st,
-	    "2 of 7 topics are missing, the first: demo.web: run `riffle topics -c run.yml "
-	    "--create`");
+	check_problem(
+	    st, "2 of 7 topics are missing, the first: demo.web: run `riffle topics --create`");
 	st = mixing();
 	snprintf(st->report[0].problem, sizeof(st->report[0].problem), "has 3 partitions");
 	check_problem(st, "topic demo.code: has 3 partitions");
@@ -344,13 +343,12 @@ test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
 
 	(void)state;
 	st->domain[1].partitions_sealed = 1;
-	check_problem(st,
-	    "domain web is not sealed (1 of 2 partitions are): run `riffle produce web "
-	    "-c run.yml`");
+	check_problem(
+	    st, "domain web is not sealed (1 of 2 partitions are): run `riffle produce web`");
 	st = mixing();
 	st->domain[1].partitions_sealed = 0;
 	st->domain[1].sequences = 0;
-	check_problem(st, "domain web has no sequences yet: run `riffle produce web -c run.yml`");
+	check_problem(st, "domain web has no sequences yet: run `riffle produce web`");
 	st = mixing();
 	st->domain[1].partitions_sealed = 0;
 	st->domain[1].sequences = 3;
@@ -360,8 +358,8 @@ test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
 	st->ledger.domain[1].partition[1].sequences = 9;
 	check_problem(st,
 	    "domain web: its topic holds 3 sequences, and the mix counts with 609: its log is "
-	    "gone. Run `riffle produce web -c run.yml` with the same files and keys as before: "
-	    "the mix continues only with equal sequences");
+	    "gone. Run `riffle produce web` with the same files and keys as before: the mix "
+	    "continues only with equal sequences");
 	st = mixing();
 	st->domain[1].partitions_sealed = 0;
 	st->domain[1].live = true; /* it need not be */
@@ -370,7 +368,7 @@ test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
 	st->domain[1].sequences = st->domain[1].sealed_length + 7;
 	check_problem(st,
 	    "domain web has 7 sequences behind its End, which do not count yet: `riffle produce "
-	    "web --append -c run.yml` completes them");
+	    "web --append` completes them");
 	st = mixing();
 	st->domain[1].sequences = st->domain[1].sealed_length + 7;
 	st->domain[1].live = true; /* it was sealed once, and is followed again */
@@ -437,8 +435,8 @@ test_domains_of_one_side_only_are_told(void **state)
 
 	(void)state;
 	st->domain[1].mixed = -1;
-	check_problem(st, "domain web is in the configuration and not in the mix: `riffle mix -c "
-			  "run.yml --accept-config` takes it in");
+	check_problem(st, "domain web is in the configuration and not in the mix: `riffle mix "
+			  "--accept-config` takes it in");
 	st = mixing();
 	st->domain[st->domains_n++] =
 	    (struct status_domain){.name = "books", .configured = -1, .mixed = 0};
@@ -446,11 +444,11 @@ test_domains_of_one_side_only_are_told(void **state)
 }
 
 #define NEW                                                                                        \
-	"; start its trainers; in a trial `riffle read -c run.yml --run trainers --commit-every "  \
+	"; start its trainers; in a trial `riffle read --run trainers --commit-every "             \
 	"1` takes their place"
 #define GONE                                                                                       \
 	"; start its trainers again; if nobody trains it any more, take it out of mix.runs and "   \
-	"restart the mixer with `riffle mix -c run.yml --accept-config`"
+	"restart the mixer with `riffle mix --accept-config`"
 
 static void
 test_a_run_without_commits_is_told_where_the_mixer_waits(void **state)
@@ -501,8 +499,8 @@ test_what_is_advised_is_possible(void **state)
 	st->step_kept = 6;
 	st->run[0].known = 8;
 	check_problem(st,
-	    "run trainers is at step 4, and the first step that is kept is 6: `riffle runs -c "
-	    "run.yml --reset trainers --to 6`, while no trainer runs, lets it continue there; "
+	    "run trainers is at step 4, and the first step that is kept is 6: `riffle runs "
+	    "--reset trainers --to 6`, while no trainer runs, lets it continue there; "
 	    "`riffle replay --republish` publishes the steps before it again");
 	st = mixing();
 	st->ledger.step_next = 68;
@@ -541,9 +539,8 @@ test_a_mixer_that_is_silent_without_a_reason_is_told(void **state)
 	check_problem(st, NULL);
 	st = mixing();
 	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
-	check_problem(st,
-	    "the mixer has written nothing for 1 min 0 s, at step 10: is `riffle mix -c "
-	    "run.yml` running?");
+	check_problem(st, "the mixer has written nothing for 1 min 0 s, at step 10: is `riffle "
+			  "mix` running?");
 	st = mixing();
 	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
 	st->mixers_known = true;
@@ -556,9 +553,8 @@ test_a_mixer_that_is_silent_without_a_reason_is_told(void **state)
 	st->mixers_known = true;
 	st->mixers_n = 1;
 	st->mixer[0].standby = true;
-	check_problem(st,
-	    "no mixer runs, and the last one wrote 1 min 0 s ago: `riffle mix -c run.yml` "
-	    "continues the mix at step 10");
+	check_problem(st, "no mixer runs, and the last one wrote 1 min 0 s ago: `riffle mix` "
+			  "continues the mix at step 10");
 	st = mixing();
 	st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
 	st->state = STATUS_ENDED;
@@ -609,13 +605,13 @@ test_a_run_whose_position_is_lost_is_told(void **state)
 	    "run trainers is at step 7 in the ledger, and the broker has no commit of group "
 	    "pre.trainers for every lane: they were deleted, or have expired "
 	    "(offsets.retention.minutes). No trainer starts from its commits before `riffle runs "
-	    "-c run.yml --reset trainers --to 7` sets them again");
+	    "--reset trainers --to 7` sets them again");
 	st = mixing();
 	st->run[0].known = 7;
 	check_problem(st,
 	    "run trainers went back to step 4, and the ledger knows it at step 7: the steps "
 	    "between are read again (a trainer that was started there, or two trainers of one "
-	    "rank). `riffle runs -c run.yml --reset trainers --to 4`, while no "
+	    "rank). `riffle runs --reset trainers --to 4`, while no "
 	    "trainer runs, takes the ledger's step back, too");
 	st = mixing();
 	st->batches_kept = true;
