@@ -539,10 +539,13 @@ check_topics(struct mix *m, struct topics_use use, struct failure *f)
 {
 	enum fail_code code = topics_check(m->admin, m->config, use, ASK_TIMEOUT_MS, f);
 	struct failure lost;
+	enum mix_loss loss;
 
 	if (code == FAIL_NONE)
 		return FAIL_NONE;
-	if (mix_loss_check(m->attach.reader, m->config->mix.name, LOSS_MS, &lost) == FAIL_DATA)
+	if (mix_loss_check(m->attach.reader, m->config->mix.name, &loss, LOSS_MS, &lost) ==
+		FAIL_DATA &&
+	    loss != MIX_LOSS_RECORDS)
 		*f = lost;
 	return f->code;
 }
