@@ -57,7 +57,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	    kafka_wait_broker(l->rk, timeout_ms, f) != FAIL_NONE ||
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		goto failed;
-	if (partitions == 0 && mix_loss_check(l->rk, mix, &loss, timeout_ms, f) != FAIL_NONE)
+	if (partitions == 0 && mix_loss_check(l->rk, mix, &loss, true, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0) {
 		mix_names_fail(l->rk, l->topic, mix, f);
@@ -241,10 +241,9 @@ ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *ou
 	*any = m != NULL;
 	l->last = m == NULL ? -1 : m->offset;
 	l->end = l->last + 1;
-	if (m ==
-	    NULL) { /* none yet, or the topic is a new one; without its records one may go on */
-		code = mix_loss_check(l->rk, l->mix, &loss, l->timeout_ms, f);
-		return loss == MIX_LOSS_RECORDS ? FAIL_NONE : code;
+	if (m == NULL) { /* none yet, or the topic is a new one */
+		code = mix_loss_check(l->rk, l->mix, &loss, true, l->timeout_ms, f);
+		return loss == MIX_LOSS_RECORDS ? FAIL_NONE : code; /* a mixer may still run */
 	}
 	code = decode(l, m, out, f);
 	if (code == FAIL_NONE && name != NULL)

@@ -74,22 +74,6 @@ mix_loss_ask_batches(
 	return code;
 }
 
-/* The step and the age of the ledger's last record. */
-static enum fail_code
-take_record(
-    struct mix_loss_facts *facts, const rd_kafka_message_t *m, const char *mix, struct failure *f)
-{
-	struct ledger last = {0};
-
-	if (ledger_decode(&last, m->payload, m->len, f) != FAIL_NONE)
-		return fail_within(f, "topic %s.ledger, offset %" PRId64, mix, m->offset);
-	facts->any = true;
-	facts->step_next = last.step_next;
-	facts->age_ms = clock_wall_ms() - rd_kafka_message_timestamp(m, NULL);
-	ledger_clear(&last);
-	return FAIL_NONE;
-}
-
 /* The ledger before the batches: a mixer that begins the mix meanwhile writes there first. */
 static enum fail_code
 ask(struct mix_loss_facts *facts, rd_kafka_t *rk, const char *mix, int timeout_ms,
@@ -97,7 +81,7 @@ ask(struct mix_loss_facts *facts, rd_kafka_t *rk, const char *mix, int timeout_m
 {
 	char topic[TOPIC_MAX_BYTES + 1];
 	rd_kafka_message_t *m = NULL;
-	enum fail_code code = FAIL_NONE;
+	struct ledger last = {0};
 	int n = 0;
 
 	*facts = (struct mix_loss_facts){0};
@@ -107,37 +91,31 @@ ask(struct mix_loss_facts *facts, rd_kafka_t *rk, const char *mix, int timeout_m
 			  FAIL_NONE))
 		return f->code;
 	facts->ledger = n > 0;
-	if (m != NULL) {
-		code = take_record(facts, m, mix, f);
+	facts->any = m != NULL;
+	if (facts->any) {
+		facts->age_ms = clock_wall_ms() - rd_kafka_message_timestamp(m, NULL);
+		if (ledger_decode(&last, m->payload, m->len, f) == FAIL_NONE) /* else damaged */
+			facts->step_next = last.step_next;
+		ledger_clear(&last);
 		rd_kafka_message_destroy(m);
 	}
-	if (code != FAIL_NONE || facts->emptied)
-		return code;
+	if (facts->emptied)
+		return FAIL_NONE;
 	return mix_loss_ask_batches(rk, mix, &facts->batches, &facts->held, timeout_ms, f);
 }
 
 enum fail_code
-mix_loss_look(
-    rd_kafka_t *rk, const char *mix, enum mix_loss *loss, int timeout_ms, struct failure *f)
+mix_loss_check(rd_kafka_t *rk, const char *mix, enum mix_loss *loss, bool sure, int timeout_ms,
+    struct failure *f)
 {
 	struct mix_loss_facts facts;
-
-	*loss = MIX_LOSS_NONE;
-	if (ask(&facts, rk, mix, timeout_ms, f) != FAIL_NONE)
-		return f->code;
-	*loss = mix_loss_judge(&facts);
-	return *loss == MIX_LOSS_NONE ? FAIL_NONE : mix_loss_fail(*loss, mix, facts.step_next, f);
-}
-
-enum fail_code
-mix_loss_check(
-    rd_kafka_t *rk, const char *mix, enum mix_loss *loss, int timeout_ms, struct failure *f)
-{
 	int64_t since_ms = 0;
-	enum fail_code code;
 
-	do
-		code = mix_loss_look(rk, mix, loss, timeout_ms, f);
-	while (kafka_look_again(&since_ms, *loss != MIX_LOSS_NONE));
-	return code;
+	do {
+		*loss = MIX_LOSS_NONE;
+		if (ask(&facts, rk, mix, timeout_ms, f) != FAIL_NONE)
+			return f->code;
+		*loss = mix_loss_judge(&facts);
+	} while (sure && kafka_look_again(&since_ms, *loss != MIX_LOSS_NONE));
+	return *loss == MIX_LOSS_NONE ? FAIL_NONE : mix_loss_fail(*loss, mix, facts.step_next, f);
 }

@@ -52,16 +52,12 @@ enum fail_code mix_loss_fail(
     enum mix_loss loss, const char *mix, int64_t step_next, struct failure *f);
 
 /*
- * FAIL_DATA: one of them is lost; what happened, and the way out. *loss is MIX_LOSS_NONE unless the
- * failure is of that. `rk` is a KAFKA_READER with nothing assigned; each request waits timeout_ms at
- * most. One look proves nothing (kafka_look_again()).
+ * FAIL_DATA: one of them is lost; what happened, and the way out. *loss is MIX_LOSS_NONE without
+ * that failure. `sure`: a second look must show it, too (kafka_look_again()). `rk` is a KAFKA_READER
+ * with nothing assigned; each request waits timeout_ms at most.
  */
-enum fail_code mix_loss_look(
-    rd_kafka_t *rk, const char *mix, enum mix_loss *loss, int timeout_ms, struct failure *f);
-
-/* The same, as a second look shows, too. */
-enum fail_code mix_loss_check(
-    rd_kafka_t *rk, const char *mix, enum mix_loss *loss, int timeout_ms, struct failure *f);
+enum fail_code mix_loss_check(rd_kafka_t *rk, const char *mix, enum mix_loss *loss, bool sure,
+    int timeout_ms, struct failure *f);
 
 /*
  * Of the batch topic as the handle sees it. *there: it exists. *held: some partition has held

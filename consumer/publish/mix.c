@@ -549,7 +549,7 @@ check_topics(struct mix *m, struct topics_use use, struct failure *f)
 
 	if (code == FAIL_NONE)
 		return FAIL_NONE;
-	if (mix_loss_check(m->attach.reader, m->config->mix.name, &loss, LOSS_MS, &lost) ==
+	if (mix_loss_check(m->attach.reader, m->config->mix.name, &loss, true, LOSS_MS, &lost) ==
 		FAIL_DATA &&
 	    loss != MIX_LOSS_RECORDS)
 		*f = lost;

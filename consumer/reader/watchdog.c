@@ -328,7 +328,7 @@ watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, 
 	if (code == FAIL_NONE && partitions > 0)
 		code = kafka_last_record(w->rk, w->topic, 0, &m, WATCHDOG_ANSWER_MS, &f);
 	if (code == FAIL_NONE && m == NULL)
-		code = mix_loss_look(w->rk, w->mix, &loss, WATCHDOG_ANSWER_MS, &f);
+		code = mix_loss_check(w->rk, w->mix, &loss, false, WATCHDOG_ANSWER_MS, &f);
 	if (code == FAIL_DATA)
 		snprintf(reason, room, "%.*s%s", (int)(room - sizeof(once)), f.text, once);
 	else if (code != FAIL_NONE)

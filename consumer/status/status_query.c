@@ -403,7 +403,7 @@ ask_mix(struct status_query *q, struct status *st, struct failure *f)
 		return f->code;
 	if (st->state != STATUS_NOT_STARTED)
 		return FAIL_NONE;
-	code = mix_loss_check(q->reader, q->config->mix.name, &st->loss, STATUS_QUERY_MS, f);
+	code = mix_loss_check(q->reader, q->config->mix.name, &st->loss, true, STATUS_QUERY_MS, f);
 	return st->loss == MIX_LOSS_NONE ? code : FAIL_NONE; /* status.c has the words */
 }
 

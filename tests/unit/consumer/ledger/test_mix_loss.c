@@ -104,7 +104,7 @@ static enum mix_loss
 check(const char *mix)
 {
 	enum mix_loss loss;
-	enum fail_code code = mix_loss_check(reader, mix, &loss, WAIT_MS, &f);
+	enum fail_code code = mix_loss_check(reader, mix, &loss, true, WAIT_MS, &f);
 
 	assert_int_equal(code, loss == MIX_LOSS_NONE ? FAIL_NONE : FAIL_DATA);
 	return loss;
