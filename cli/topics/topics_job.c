@@ -408,6 +408,7 @@ topics_job_judge(const struct topics_job *j, struct failure *f)
 	if (wrong > 0)
 		return fail(f, FAIL_CONFIG,
 		    "%zu of %zu topics are not as the configuration wants, the first: topic %s: %s",
-		    wrong, j->plan->n, j->plan->topic[first].name, j->report[first].problem);
+		    wrong, j->plan->n, j->plan->topic[first].name,
+		    topics_judge_problem(&j->report[first], TOPICS_JUDGE_ROOM));
 	return topics_fail_missing(j->config, j->plan, j->report, f);
 }

@@ -182,9 +182,12 @@ enum fail_code kafka_wait_topic(
 enum fail_code kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low,
     int64_t *high, int timeout_ms, struct failure *f);
 
-/* The same for many partitions of one topic in one round trip to each broker. */
-enum fail_code kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions,
-    size_t n, int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
+/*
+ * The same for the partitions [first, first + n) of one topic in one round trip to each broker.
+ * `low` may be NULL: then it is not asked for.
+ */
+enum fail_code kafka_watermarks_many(rd_kafka_t *rk, const char *topic, int32_t first, size_t n,
+    int64_t *low, int64_t *high, int timeout_ms, struct failure *f);
 
 /*
  * The same for any list of existing partitions, of several topics; overwrites the list's offsets.
@@ -236,12 +239,25 @@ rd_kafka_resp_err_t kafka_assign_one(
 bool kafka_at_end(const rd_kafka_message_t *m, int64_t end);
 
 /*
+ * Whether to ask for the ends of logs once more, because those that came mean that records are
+ * `lost`. A broker that has just restarted, or has just become leader, may report an earlier end at
+ * first. What still looks lost after KAFKA_SURE_MS is lost. *since_ms is 0 before the first look.
+ * Pauses before it returns true.
+ */
+enum { KAFKA_SURE_MS = 3000 };
+bool kafka_look_again(int64_t *since_ms, bool lost);
+
+/*
  * Gives the last visible record of a partition, to be ended with rd_kafka_message_destroy();
  * *out = NULL: the partition holds none. `rk` is a KAFKA_READER with nothing assigned, and has
  * nothing assigned afterwards. Steps back over control and aborted records.
  */
 enum fail_code kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition,
     rd_kafka_message_t **out, int timeout_ms, struct failure *f);
+
+/* The same. *emptied: *out is NULL because all records were deleted (offsets.h). */
+enum fail_code kafka_last_or_emptied(rd_kafka_t *rk, const char *topic, int32_t partition,
+    rd_kafka_message_t **out, bool *emptied, int timeout_ms, struct failure *f);
 
 /*
  * The same within [low, high): who knows where the partition ends saves two requests, and who knows

@@ -22,6 +22,7 @@ enum {
 	RENEW_MS = 5000,     /* for metadata of all topics, which can be much */
 	SAID_MS = 2000,      /* who waits for a first answer so long says so */
 	LAST_STEP_FIRST = 2, /* the last record of a transaction and its marker */
+	LOOK_PAUSE_MS = 200,
 };
 
 /*
@@ -446,9 +447,11 @@ static rd_kafka_resp_err_t
 watermarks_once(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int64_t *low, int64_t *high,
     int64_t deadline_ms)
 {
-	rd_kafka_resp_err_t err =
-	    list_offsets(rk, list, RD_KAFKA_OFFSET_BEGINNING, low, kafka_slice_ms(deadline_ms));
+	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
 
+	if (low != NULL)
+		err = list_offsets(
+		    rk, list, RD_KAFKA_OFFSET_BEGINNING, low, kafka_slice_ms(deadline_ms));
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR)
 		err =
 		    list_offsets(rk, list, RD_KAFKA_OFFSET_END, high, kafka_slice_ms(deadline_ms));
@@ -485,8 +488,8 @@ kafka_watermarks_list(rd_kafka_t *rk, rd_kafka_topic_partition_list_t *list, int
 }
 
 enum fail_code
-kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitions, size_t n,
-    int64_t *low, int64_t *high, int timeout_ms, struct failure *f)
+kafka_watermarks_many(rd_kafka_t *rk, const char *topic, int32_t first, size_t n, int64_t *low,
+    int64_t *high, int timeout_ms, struct failure *f)
 {
 	rd_kafka_topic_partition_list_t *list;
 	enum fail_code code;
@@ -494,7 +497,7 @@ kafka_watermarks_many(rd_kafka_t *rk, const char *topic, const int32_t *partitio
 	assert(n <= INT32_MAX);
 	list = rd_kafka_topic_partition_list_new((int)n);
 	for (size_t i = 0; i < n; i++)
-		rd_kafka_topic_partition_list_add(list, topic, partitions[i]);
+		rd_kafka_topic_partition_list_add(list, topic, first + (int32_t)i);
 	code = kafka_watermarks_list(rk, list, low, high, timeout_ms, f);
 	rd_kafka_topic_partition_list_destroy(list);
 	return code;
@@ -504,7 +507,7 @@ enum fail_code
 kafka_watermarks(rd_kafka_t *rk, const char *topic, int32_t partition, int64_t *low, int64_t *high,
     int timeout_ms, struct failure *f)
 {
-	return kafka_watermarks_many(rk, topic, &partition, 1, low, high, timeout_ms, f);
+	return kafka_watermarks_many(rk, topic, partition, 1, low, high, timeout_ms, f);
 }
 
 enum fail_code
@@ -561,6 +564,19 @@ bool
 kafka_at_end(const rd_kafka_message_t *m, int64_t end)
 {
 	return m->err == RD_KAFKA_RESP_ERR__PARTITION_EOF && m->offset >= end;
+}
+
+bool
+kafka_look_again(int64_t *since_ms, bool lost)
+{
+	if (!lost)
+		return false;
+	if (*since_ms == 0)
+		*since_ms = clock_ms();
+	if (clock_ms() - *since_ms >= KAFKA_SURE_MS)
+		return false;
+	clock_pause_ms(LOOK_PAUSE_MS);
+	return true;
 }
 
 /*
@@ -679,6 +695,23 @@ kafka_last_record(rd_kafka_t *rk, const char *topic, int32_t partition, rd_kafka
 		return FAIL_NONE;
 	assert(*out == NULL);
 	return fail_last(f, rk, err, topic, partition);
+}
+
+enum fail_code
+kafka_last_or_emptied(rd_kafka_t *rk, const char *topic, int32_t partition,
+    rd_kafka_message_t **out, bool *emptied, int timeout_ms, struct failure *f)
+{
+	int64_t low, high;
+
+	*emptied = false;
+	if (kafka_last_record(rk, topic, partition, out, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	if (*out != NULL)
+		return FAIL_NONE;
+	if (kafka_watermarks(rk, topic, partition, &low, &high, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	*emptied = offsets_emptied(low, high);
+	return FAIL_NONE;
 }
 
 enum fail_code

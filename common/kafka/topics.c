@@ -67,19 +67,6 @@ query_metadata(rd_kafka_t *rk, const struct config *c, const struct topic_plan *
 	return code;
 }
 
-/* One command for all of them: each is as long as a line. */
-static void
-advise_settings(struct topics_report *r, const struct config *c, const char *topic, const char *add)
-{
-	const char *bootstrap = properties_value(&c->kafka, "bootstrap.servers");
-	size_t used = strlen(r->problem);
-
-	snprintf(r->problem + used, sizeof(r->problem) - used,
-	    ": run `kafka-configs.sh --bootstrap-server %s --alter --entity-type topics "
-	    "--entity-name %s --add-config %s`",
-	    bootstrap == NULL ? "HOST:PORT" : bootstrap, topic, add);
-}
-
 /* Beside those that the plan wants: by which acknowledged records can be lost. */
 static const char *const loss_settings[] = {"unclean.leader.election.enable", "flush.messages"};
 
@@ -88,6 +75,7 @@ static void
 compare_settings(const struct config *c, const struct planned_topic *t,
     const rd_kafka_ConfigResource_t *resource, struct topics_report *r)
 {
+	const char *bootstrap = properties_value(&c->kafka, "bootstrap.servers");
 	struct topic_setting wanted[TOPIC_SETTINGS];
 	const rd_kafka_ConfigEntry_t **entry;
 	struct text add = {0};
@@ -105,7 +93,8 @@ compare_settings(const struct config *c, const struct planned_topic *t,
 	}
 	differ = text_take(&add);
 	if (differ != NULL && differ[0] != '\0')
-		advise_settings(r, c, t->name, differ);
+		topics_judge_advise(
+		    r, bootstrap == NULL ? "HOST:PORT" : bootstrap, t->name, differ);
 	free(differ);
 }
 
@@ -526,7 +515,7 @@ topics_check_batch(rd_kafka_t *rk, const struct config *c, uint32_t global_batch
 	}
 	if (code == FAIL_NONE && report[i].problem[0] != '\0')
 		code = fail(f, FAIL_DATA, "global_batch %" PRIu32 ": topic %s: %s", global_batch,
-		    p->topic[i].name, report[i].problem);
+		    p->topic[i].name, topics_judge_problem(&report[i], TOPICS_JUDGE_ROOM));
 	free(report);
 	topic_plan_close(p);
 	return code;
@@ -667,7 +656,7 @@ topics_check(rd_kafka_t *rk, const struct config *c, struct topics_use use, int 
 	for (size_t i = 0; code == FAIL_NONE && i < kept; i++)
 		if (report[i].exists && report[i].problem[0] != '\0')
 			code = fail(f, FAIL_CONFIG, "topic %s: %s (`riffle topics` shows all)",
-			    p->topic[i].name, report[i].problem);
+			    p->topic[i].name, topics_judge_problem(&report[i], TOPICS_JUDGE_ROOM));
 	if (code == FAIL_NONE && topics_fail_missing(c, p, report, f) != FAIL_NONE)
 		code = f->code = FAIL_BROKER;
 	if (code == FAIL_NONE)

@@ -154,6 +154,30 @@ topics_judge_setting(struct topics_report *r,
 			compare_setting(r, &wanted[i], value, add);
 }
 
+void
+topics_judge_advise(
+    struct topics_report *r, const char *bootstrap, const char *topic, const char *add)
+{
+	static const char left_out[] = " ... (the command that sets them is too long to be shown)";
+	size_t at = strlen(r->problem), last = sizeof(r->problem) - sizeof(left_out);
+	int n = snprintf(r->problem + at, sizeof(r->problem) - at,
+	    ": run `kafka-configs.sh --bootstrap-server %.*s --alter --entity-type topics "
+	    "--entity-name %s --add-config %s`",
+	    (int)strcspn(bootstrap, ","), bootstrap, topic, add);
+
+	if (n < 0 || (size_t)n >= sizeof(r->problem) - at)
+		memcpy(r->problem + (at < last ? at : last), left_out, sizeof(left_out));
+}
+
+const char *
+topics_judge_problem(const struct topics_report *r, size_t room)
+{
+	return strlen(r->problem) < room ? r->problem
+					 : "it is not as the configuration wants: `riffle topics` "
+					   "shows what differs, and "
+					   "the command that sets it";
+}
+
 bool
 topics_judge_ready(const struct rd_kafka_metadata_topic *m)
 {

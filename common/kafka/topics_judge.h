@@ -10,6 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/base/failure.h"
+#include "common/base/names.h"
 #include "common/base/text.h"
 #include "common/config/config.h"
 #include "common/config/topic_plan.h"
@@ -52,6 +54,20 @@ void topics_judge_metadata(struct topics_report *r, const struct config *c,
 void topics_judge_setting(struct topics_report *r,
     const struct topic_setting wanted[static TOPIC_SETTINGS], const char *name, const char *value,
     struct text *add);
+
+/*
+ * Adds the command that sets what topics_judge_setting() has put into `add`: one for all of them,
+ * because each is as long as a line. It names the first broker of the list, which is enough. If the
+ * command does not fit the report, a note stands in its place.
+ */
+void topics_judge_advise(
+    struct topics_report *r, const char *bootstrap, const char *topic, const char *add);
+
+/* What a failure has room for next to the name of the topic and a sentence. */
+enum { TOPICS_JUDGE_ROOM = FAILURE_TEXT_MAX - TOPIC_MAX_BYTES - 128 };
+
+/* The problem if it is shorter than `room`; else the command that shows it. Borrowed from `r`. */
+const char *topics_judge_problem(const struct topics_report *r, size_t room);
 
 /* Whether a producer can start: the broker knows the topic and a leader of each partition. */
 bool topics_judge_ready(const struct rd_kafka_metadata_topic *m);

@@ -14,7 +14,6 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_commits.h"
 #include "common/kafka/mix_names.h"
-#include "common/kafka/offsets.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_fetch.h"
 #include "consumer/derive/derived_lanes.h"
@@ -340,27 +339,17 @@ lanes_lead(const struct lanes *l, uint32_t i)
 enum fail_code
 lanes_watermarks(struct lanes *l, int64_t *low, int64_t *high, int timeout_ms, struct failure *f)
 {
-	int32_t *partition;
-	enum fail_code code;
-
 	if (l->derived != NULL)
 		return watermarks_derived(l, low, high, f);
-	partition = malloc(l->parts * sizeof(*partition));
 	assert(l->parts <= l->count);
-	if (partition == NULL)
-		return fail_memory(f);
-	for (uint32_t p = 0; p < l->parts; p++)
-		partition[p] = (int32_t)(l->part_first + p);
-	code =
-	    kafka_watermarks_many(l->rk, l->topic, partition, l->parts, low, high, timeout_ms, f);
-	if (code == FAIL_NONE) {
-		lane_map_spread(&l->map, l->first, l->count, low);
-		lane_map_spread(&l->map, l->first, l->count, high);
-		for (uint32_t i = 0; i < l->count; i++)
-			l->lane[i].asked_end = high[i];
-	}
-	free(partition);
-	return code;
+	if (kafka_watermarks_many(l->rk, l->topic, (int32_t)l->part_first, l->parts, low, high,
+		timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	lane_map_spread(&l->map, l->first, l->count, low);
+	lane_map_spread(&l->map, l->first, l->count, high);
+	for (uint32_t i = 0; i < l->count; i++)
+		l->lane[i].asked_end = high[i];
+	return FAIL_NONE;
 }
 
 /* Gives the rank's partitions, each at the lowest offset of its lanes; NULL: no memory. */
@@ -823,9 +812,8 @@ enum fail_code
 lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n, bool *emptied,
     int timeout_ms, struct failure *f)
 {
-	rd_kafka_message_t *m = NULL;
-	enum fail_code code;
-	int64_t low, high;
+	rd_kafka_message_t *m;
+	int64_t since_ms = 0;
 	int partitions;
 
 	*bytes = NULL;
@@ -835,13 +823,12 @@ lanes_last_record(struct lanes *l, const char *topic, uint8_t **bytes, size_t *n
 		return f->code;
 	if (partitions == 0)
 		return FAIL_NONE;
-	if (kafka_last_record(l->rk, topic, 0, &m, timeout_ms, f) != FAIL_NONE)
-		return f->code;
-	if (m == NULL) {
-		code = kafka_watermarks(l->rk, topic, 0, &low, &high, timeout_ms, f);
-		*emptied = code == FAIL_NONE && offsets_emptied(low, high);
-		return code;
-	}
+	do
+		if (kafka_last_or_emptied(l->rk, topic, 0, &m, emptied, timeout_ms, f) != FAIL_NONE)
+			return f->code;
+	while (kafka_look_again(&since_ms, *emptied));
+	if (m == NULL)
+		return FAIL_NONE;
 	*bytes = malloc(m->len + 1);
 	if (*bytes != NULL && m->len > 0)
 		memcpy(*bytes, m->payload, m->len);

@@ -380,7 +380,7 @@ wait_sealed(struct domains *d, rd_kafka_t *reader, const struct ledger *last,
 		open = unsealed(d, 0, &partition);
 		if (open == NULL && d->tokenizer != 0)
 			return FAIL_NONE;
-		if (stopped(opaque))
+		if (stopped == NULL || stopped(opaque))
 			return fail(f, FAIL_STOPPED, "stopped while waiting for domain %s",
 			    open == NULL ? "topics" : open->name);
 		if (log_reminder_due(&reminder, clock_ms(), 0))

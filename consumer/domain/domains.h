@@ -59,7 +59,7 @@ typedef bool domains_stopped(void *opaque);
 /*
  * Gives *out, to be ended with domains_close(). Waits for the Ends, and until one domain shows the
  * tokenizer; logs at once and then every minute what is missing (domains_missing()); FAIL_STOPPED
- * once stopped() says so. `last`: the ledger's last record, zeroed before the first.
+ * once stopped() says so, or at once if it is NULL. `last`: the ledger's last record, zeroed before the first.
  * FAIL_CONFIG: two tokenizers, another sequence_length, or a log that is of another kind than the
  * configuration says (recipe.h); another source is a warning. Borrows the configuration. `reader`
  * is a KAFKA_READER with nothing assigned.

@@ -67,22 +67,13 @@ find_partitions(struct held_out *h, const struct held_out_options *o, struct fai
 static enum fail_code
 ask_watermarks(struct held_out *h, int timeout_ms, struct failure *f)
 {
-	int32_t *partition = calloc(h->partitions, sizeof(*partition));
-	enum fail_code code;
-
 	h->sequences = calloc(h->partitions, sizeof(*h->sequences));
 	h->low = calloc(h->partitions, sizeof(*h->low));
 	h->high = calloc(h->partitions, sizeof(*h->high));
-	if (partition == NULL || h->sequences == NULL || h->low == NULL || h->high == NULL) {
-		free(partition);
+	if (h->sequences == NULL || h->low == NULL || h->high == NULL)
 		return fail_memory(f);
-	}
-	for (uint32_t i = 0; i < h->partitions; i++)
-		partition[i] = (int32_t)i;
-	code = kafka_watermarks_many(
-	    h->rk, h->topic, partition, h->partitions, h->low, h->high, timeout_ms, f);
-	free(partition);
-	return code;
+	return kafka_watermarks_many(
+	    h->rk, h->topic, 0, h->partitions, h->low, h->high, timeout_ms, f);
 }
 
 static enum fail_code

@@ -167,6 +167,7 @@ last_drawn_read(struct last_drawn *l, const rd_kafka_message_t *ledger, struct f
 
 /* Number k of the partitions that are read stands for look[of[k]]. */
 struct reading {
+	int64_t since_ms; /* of kafka_look_again() */
 	size_t n;
 	size_t *of;
 	struct partition_tail_at *at;
@@ -178,7 +179,10 @@ place_of(const struct last_drawn *l, size_t domain, size_t which)
 	return domain < l->n ? &l->domain[domain].place[which] : NULL;
 }
 
-/* The places whose offset is in the log; ordinal k stands at offset k, or behind it. */
+/*
+ * The places whose offset is in the log; ordinal k stands at offset k, or after it. A log that ends
+ * earlier is short, and is looked at again.
+ */
 static enum fail_code
 find_there(struct reading *r, const struct last_drawn *l, size_t which,
     struct last_drawn_look *look, size_t n, rd_kafka_t *reader, int timeout_ms, struct failure *f)
@@ -187,6 +191,7 @@ find_there(struct reading *r, const struct last_drawn *l, size_t which,
 	int64_t *low = calloc(n + 1, sizeof(*low)), *high = calloc(n + 1, sizeof(*high));
 	size_t *asked = calloc(n + 1, sizeof(*asked));
 	enum fail_code code = FAIL_NONE;
+	bool ends_early;
 
 	for (size_t i = 0; asked != NULL && i < n; i++) {
 		const struct last_drawn_place *p = place_of(l, i, which);
@@ -198,8 +203,14 @@ find_there(struct reading *r, const struct last_drawn *l, size_t which,
 	}
 	if (low == NULL || high == NULL || asked == NULL)
 		code = fail_memory(f);
-	else if (list->cnt > 0)
-		code = kafka_watermarks_list(reader, list, low, high, timeout_ms, f);
+	do {
+		ends_early = false;
+		if (code == FAIL_NONE)
+			code = kafka_watermarks_list(reader, list, low, high, timeout_ms, f);
+		for (int k = 0; code == FAIL_NONE && k < list->cnt; k++)
+			ends_early =
+			    ends_early || (int64_t)place_of(l, asked[k], which)->ordinal >= high[k];
+	} while (kafka_look_again(&r->since_ms, ends_early));
 	r->n = 0;
 	for (int k = 0; code == FAIL_NONE && k < list->cnt; k++) {
 		const struct last_drawn_place *p = place_of(l, asked[k], which);

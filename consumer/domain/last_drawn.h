@@ -88,8 +88,9 @@ struct last_drawn_look {
 };
 
 /*
- * Compares the domains of look[n], by the mix's index; their topics exist. FAIL_TIMEOUT: a record
- * did not come. Borrows the properties.
+ * Compares the domains of look[n], by the mix's index; their topics exist. Logs that end before
+ * what was drawn are looked at a second time. FAIL_TIMEOUT: a record did not come. Borrows the
+ * properties.
  */
 enum fail_code last_drawn_compare(const struct last_drawn *l, struct last_drawn_look *look,
     size_t n, const struct properties *properties, int timeout_ms, struct failure *f);
@@ -100,9 +101,8 @@ enum fail_code last_drawn_fail(
 
 /*
  * Compares all domains in force of the ledger's last record, whose `l` is, before steps are derived
- * again from their logs. FAIL_DATA as above, also for an empty topic. A running mixer must not use
- * this: a broker that has just become leader may show it an end of 0 for a moment. *record_bytes
- * becomes that of the domain with the largest records, if it was less.
+ * again from their logs. FAIL_DATA as above, also for an empty topic. *record_bytes becomes that of
+ * the domain with the largest records, if it was less.
  */
 enum fail_code last_drawn_compare_all(const struct last_drawn *l, const struct ledger *last,
     const char *corpus, const struct properties *properties, int timeout_ms, uint64_t *record_bytes,

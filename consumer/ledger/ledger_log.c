@@ -44,6 +44,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	    .quiet = true,
 	    .tune = &for_looks,
 	    .tune_n = looks};
+	enum mix_loss loss;
 	int partitions;
 
 	if (l == NULL)
@@ -56,7 +57,7 @@ open_log(struct ledger_log **out, const char *mix, const struct properties *prop
 	    kafka_wait_broker(l->rk, timeout_ms, f) != FAIL_NONE ||
 	    kafka_partitions(l->rk, l->topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		goto failed;
-	if (partitions == 0 && mix_loss_check_ledger(l->rk, mix, false, timeout_ms, f) != FAIL_NONE)
+	if (partitions == 0 && mix_loss_check(l->rk, mix, &loss, true, timeout_ms, f) != FAIL_NONE)
 		goto failed;
 	if (partitions == 0) {
 		mix_names_fail(l->rk, l->topic, mix, f);
@@ -227,6 +228,7 @@ ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *ou
 {
 	enum fail_code code = FAIL_NONE;
 	rd_kafka_message_t *m;
+	enum mix_loss loss;
 
 	if (name != NULL) {
 		*value = NULL;
@@ -239,8 +241,10 @@ ledger_log_last_header(struct ledger_log *l, const char *name, struct ledger *ou
 	*any = m != NULL;
 	l->last = m == NULL ? -1 : m->offset;
 	l->end = l->last + 1;
-	if (m == NULL) /* none yet, or the topic is a new one */
-		return mix_loss_check(l->rk, l->mix, l->timeout_ms, f);
+	if (m == NULL) { /* none yet, or the topic is a new one */
+		code = mix_loss_check(l->rk, l->mix, &loss, true, l->timeout_ms, f);
+		return loss == MIX_LOSS_RECORDS ? FAIL_NONE : code; /* a mixer may still run */
+	}
 	code = decode(l, m, out, f);
 	if (code == FAIL_NONE && name != NULL)
 		code = copy_header(m, name, value, n, f);

@@ -1,5 +1,6 @@
 #include "consumer/ledger/mix_loss.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -8,122 +9,113 @@
 #include "common/kafka/kafka.h"
 #include "common/record/ledger.h"
 
-enum fail_code
-mix_loss_fail_ledger(const char *mix, bool exists, struct failure *f)
+enum mix_loss
+mix_loss_judge(const struct mix_loss_facts *facts)
 {
+	bool published = facts->step_next > 0 && facts->age_ms >= MIX_LOSS_SETTLED_MS;
+
+	assert(facts->ledger || (!facts->any && !facts->emptied));
+	assert(facts->batches || !facts->held);
+	if (facts->any)
+		return published && facts->batches && !facts->held ? MIX_LOSS_BATCHES
+								   : MIX_LOSS_NONE;
+	if (facts->emptied)
+		return MIX_LOSS_RECORDS;
+	if (!facts->held)
+		return MIX_LOSS_NONE;
+	return facts->ledger ? MIX_LOSS_LEDGER_EMPTY : MIX_LOSS_LEDGER_MISSING;
+}
+
+enum fail_code
+mix_loss_fail(enum mix_loss loss, const char *mix, int64_t step_next, struct failure *f)
+{
+	assert(loss != MIX_LOSS_NONE);
+	if (loss == MIX_LOSS_RECORDS)
+		return fail(f, FAIL_DATA,
+		    "topic %s.ledger holds no record any more: its records were deleted. `riffle "
+		    "status` says what to do",
+		    mix);
+	if (loss == MIX_LOSS_BATCHES)
+		return fail(f, FAIL_DATA,
+		    "topic %s.batches holds no record, and the ledger says that steps below "
+		    "%" PRId64 " are published: the batch topic was deleted and created again. "
+		    "`riffle repair` "
+		    "fills it from ledger and domains",
+		    mix, step_next);
 	return fail(f, FAIL_DATA,
 	    "topic %s.ledger is %s, and %s.batches has held steps: the ledger was deleted, and "
 	    "`riffle mix` refuses to publish these steps a second time: start a mix of another "
 	    "name, or delete this one and start it from step 0 with `riffle topics --delete --mix "
 	    "--create`",
-	    mix, exists ? "empty" : "missing", mix);
+	    mix, loss == MIX_LOSS_LEDGER_EMPTY ? "empty" : "missing", mix);
 }
 
-/* *held: some partition of the batch topic has held a record. *there: there is such a topic. */
-static enum fail_code
-ask_batches(
+enum fail_code
+mix_loss_ask_batches(
     rd_kafka_t *rk, const char *mix, bool *there, bool *held, int timeout_ms, struct failure *f)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
-	int32_t *partition = NULL;
-	int64_t *low = NULL, *high = NULL;
 	enum fail_code code;
+	int64_t *high;
 	int n = 0;
 
-	*held = false;
+	*there = *held = false;
 	names_topic(topic, mix, "batches");
-	code = kafka_partitions(rk, topic, &n, timeout_ms, f);
-	*there = code == FAIL_NONE && n > 0;
-	if (!*there)
-		return code;
-	partition = calloc((size_t)n, sizeof(*partition));
-	low = calloc((size_t)n, sizeof(*low));
-	high = calloc((size_t)n, sizeof(*high));
-	if (partition == NULL || low == NULL || high == NULL)
-		code = fail_memory(f);
-	for (int i = 0; code == FAIL_NONE && i < n; i++)
-		partition[i] = i;
-	if (code == FAIL_NONE)
-		code = kafka_watermarks_many(
-		    rk, topic, partition, (size_t)n, low, high, timeout_ms, f);
+	if (kafka_partitions(rk, topic, &n, timeout_ms, f) != FAIL_NONE)
+		return f->code;
+	*there = n > 0;
+	high = calloc((size_t)n + 1, sizeof(*high));
+	code = high == NULL
+		   ? fail_memory(f)
+		   : kafka_watermarks_many(rk, topic, 0, (size_t)n, NULL, high, timeout_ms, f);
 	for (int i = 0; code == FAIL_NONE && i < n; i++)
 		*held = *held || high[i] > 0;
-	free(partition);
-	free(low);
 	free(high);
 	return code;
 }
 
-enum fail_code
-mix_loss_check_ledger(
-    rd_kafka_t *rk, const char *mix, bool exists, int timeout_ms, struct failure *f)
-{
-	char topic[TOPIC_MAX_BYTES + 1];
-	rd_kafka_message_t *m = NULL;
-	bool there, held;
-
-	if (ask_batches(rk, mix, &there, &held, timeout_ms, f) != FAIL_NONE)
-		return f->code;
-	if (!held)
-		return FAIL_NONE;
-	/* A mixer may have begun the mix since the caller looked at the ledger. */
-	names_topic(topic, mix, "ledger");
-	if (exists && kafka_last_record(rk, topic, 0, &m, timeout_ms, f) != FAIL_NONE)
-		return f->code;
-	if (m == NULL)
-		return mix_loss_fail_ledger(mix, exists, f);
-	rd_kafka_message_destroy(m);
-	return FAIL_NONE;
-}
-
-/* The ledger has the record `m`: the batch topic must have held the steps below. */
+/* The ledger before the batches: a mixer that begins the mix meanwhile writes there first. */
 static enum fail_code
-check_batches(
-    rd_kafka_t *rk, const char *mix, const rd_kafka_message_t *m, int timeout_ms, struct failure *f)
-{
-	struct ledger last = {0};
-	bool there, held;
-	int64_t next;
-
-	if (clock_wall_ms() - rd_kafka_message_timestamp(m, NULL) < MIX_LOSS_SETTLED_MS)
-		return FAIL_NONE;
-	if (ledger_decode(&last, m->payload, m->len, f) != FAIL_NONE)
-		return fail_within(f, "topic %s.ledger, offset %" PRId64, mix, m->offset);
-	next = last.step_next;
-	ledger_clear(&last);
-	if (next == 0)
-		return FAIL_NONE;
-	if (ask_batches(rk, mix, &there, &held, timeout_ms, f) != FAIL_NONE)
-		return f->code;
-	if (!there || held)
-		return FAIL_NONE;
-	return fail(f, FAIL_DATA,
-	    "topic %s.batches holds no record, and the ledger says that steps below %" PRId64
-	    " are published: the batch topic was deleted and created again. `riffle repair` "
-	    "fills it from ledger and domains",
-	    mix, next);
-}
-
-enum fail_code
-mix_loss_check(rd_kafka_t *rk, const char *mix, int timeout_ms, struct failure *f)
+ask(struct mix_loss_facts *facts, rd_kafka_t *rk, const char *mix, int timeout_ms,
+    struct failure *f)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
-	int64_t low = 0, high = 0;
 	rd_kafka_message_t *m = NULL;
-	enum fail_code code;
+	struct ledger last = {0};
 	int n = 0;
 
+	*facts = (struct mix_loss_facts){0};
 	names_topic(topic, mix, "ledger");
 	if (kafka_partitions(rk, topic, &n, timeout_ms, f) != FAIL_NONE ||
-	    (n > 0 && kafka_last_record(rk, topic, 0, &m, timeout_ms, f) != FAIL_NONE) ||
-	    (n > 0 && m == NULL &&
-		kafka_watermarks(rk, topic, 0, &low, &high, timeout_ms, f) != FAIL_NONE))
+	    (n > 0 && kafka_last_or_emptied(rk, topic, 0, &m, &facts->emptied, timeout_ms, f) !=
+			  FAIL_NONE))
 		return f->code;
-	if (m == NULL && high > 0)
-		return FAIL_NONE; /* its records were deleted: a running mixer still knows all */
-	code = m == NULL ? mix_loss_check_ledger(rk, mix, n > 0, timeout_ms, f)
-			 : check_batches(rk, mix, m, timeout_ms, f);
-	if (m != NULL)
+	facts->ledger = n > 0;
+	facts->any = m != NULL;
+	if (facts->any) {
+		facts->age_ms = clock_wall_ms() - rd_kafka_message_timestamp(m, NULL);
+		if (ledger_decode(&last, m->payload, m->len, f) == FAIL_NONE) /* else damaged */
+			facts->step_next = last.step_next;
+		ledger_clear(&last);
 		rd_kafka_message_destroy(m);
-	return code;
+	}
+	if (facts->emptied)
+		return FAIL_NONE;
+	return mix_loss_ask_batches(rk, mix, &facts->batches, &facts->held, timeout_ms, f);
+}
+
+enum fail_code
+mix_loss_check(rd_kafka_t *rk, const char *mix, enum mix_loss *loss, bool sure, int timeout_ms,
+    struct failure *f)
+{
+	struct mix_loss_facts facts;
+	int64_t since_ms = 0;
+
+	do {
+		*loss = MIX_LOSS_NONE;
+		if (ask(&facts, rk, mix, timeout_ms, f) != FAIL_NONE)
+			return f->code;
+		*loss = mix_loss_judge(&facts);
+	} while (sure && kafka_look_again(&since_ms, *loss != MIX_LOSS_NONE));
+	return *loss == MIX_LOSS_NONE ? FAIL_NONE : mix_loss_fail(*loss, mix, facts.step_next, f);
 }

@@ -5,6 +5,7 @@
  * like that of a mix that has not begun, and the user would be told to begin it. The other topic
  * knows better:
  *
+ *     the ledger shows no record    and its first ones were deleted      its records are lost
  *     the ledger shows no record    and the batch topic has held some    the ledger is lost
  *     the ledger has steps          and the batch topic never held one   the batch topic is
  *
@@ -25,17 +26,44 @@
 
 enum { MIX_LOSS_SETTLED_MS = 10000 }; /* the markers of a transaction are written by then */
 
+enum mix_loss {
+	MIX_LOSS_NONE,
+	MIX_LOSS_RECORDS,        /* all records of the ledger; a running mixer still knows all */
+	MIX_LOSS_LEDGER_MISSING, /* the ledger, which does not exist */
+	MIX_LOSS_LEDGER_EMPTY,   /* the ledger, which was created again */
+	MIX_LOSS_BATCHES,        /* the batch topic, which was created again */
+};
+
+/* What the two topics show. */
+struct mix_loss_facts {
+	bool ledger;  /* there is a ledger, */
+	bool emptied; /* which shows no record, because all were deleted (offsets.h), */
+	bool any;     /* or shows one: */
+	int64_t step_next, age_ms;
+	bool batches; /* there is a batch topic, */
+	bool held;    /* and some partition has held a record, kept or not */
+};
+
+/* Pure. */
+enum mix_loss mix_loss_judge(const struct mix_loss_facts *facts);
+
+/* The sentence, FAIL_DATA; not for MIX_LOSS_NONE. `step_next` is that of the ledger, if it has one. */
+enum fail_code mix_loss_fail(
+    enum mix_loss loss, const char *mix, int64_t step_next, struct failure *f);
+
 /*
- * FAIL_DATA: one of them is lost; what happened, and the way out. `rk` is a KAFKA_READER with
- * nothing assigned.
+ * FAIL_DATA: one of them is lost; what happened, and the way out. *loss is MIX_LOSS_NONE without
+ * that failure. `sure`: a second look must show it, too (kafka_look_again()). `rk` is a KAFKA_READER
+ * with nothing assigned; each request waits timeout_ms at most.
  */
-enum fail_code mix_loss_check(rd_kafka_t *rk, const char *mix, int timeout_ms, struct failure *f);
+enum fail_code mix_loss_check(rd_kafka_t *rk, const char *mix, enum mix_loss *loss, bool sure,
+    int timeout_ms, struct failure *f);
 
-/* The same for a ledger that is known to hold no record; it may be missing. */
-enum fail_code mix_loss_check_ledger(
-    rd_kafka_t *rk, const char *mix, bool exists, int timeout_ms, struct failure *f);
-
-/* The sentence about the ledger, FAIL_DATA. */
-enum fail_code mix_loss_fail_ledger(const char *mix, bool exists, struct failure *f);
+/*
+ * Of the batch topic as the handle sees it. *there: it exists. *held: some partition has held
+ * a record, kept or not.
+ */
+enum fail_code mix_loss_ask_batches(
+    rd_kafka_t *rk, const char *mix, bool *there, bool *held, int timeout_ms, struct failure *f);
 
 #endif

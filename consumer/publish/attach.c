@@ -10,7 +10,6 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/kafka/kafka.h"
-#include "common/kafka/offsets.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/ledger_log.h"
@@ -140,28 +139,21 @@ attach_still_ours(struct attach *a, struct failure *f)
 	return code;
 }
 
-/*
- * Of a ledger that shows no record: whether it had some, which were deleted. (Aborted records and
- * markers may stand there.)
- */
+/* Whether the ledger had records, which were deleted, as a second look shows, too. */
 static enum fail_code
 ask_emptied(struct attach *a, bool *emptied, struct failure *f)
 {
-	int64_t low, high;
-	enum fail_code code =
-	    kafka_watermarks(a->reader, a->ledger_topic, 0, &low, &high, ASK_TIMEOUT_MS, f);
+	rd_kafka_message_t *m;
+	int64_t since_ms = 0;
 
-	*emptied = code == FAIL_NONE && offsets_emptied(low, high);
-	return code;
-}
-
-static bool
-was_emptied(struct attach *a)
-{
-	struct failure ignored;
-	bool emptied;
-
-	return ask_emptied(a, &emptied, &ignored) == FAIL_NONE && emptied;
+	do
+		if (kafka_last_or_emptied(
+			a->reader, a->ledger_topic, 0, &m, emptied, ASK_TIMEOUT_MS, f) != FAIL_NONE)
+			return f->code;
+	while (kafka_look_again(&since_ms, *emptied));
+	if (m != NULL)
+		rd_kafka_message_destroy(m);
+	return FAIL_NONE;
 }
 
 enum fail_code
@@ -173,13 +165,16 @@ attach_wait_visible(struct attach *a, uint64_t step, struct failure *f)
 
 	while (!visible) {
 		struct ledger last = {0};
-		bool found;
+		bool found, emptied = false;
+		struct failure ignored;
 
 		if (read_last(a, &last, &found, f) != FAIL_NONE)
 			return f->code;
 		visible = found && last.step_next >= (int64_t)step;
 		ledger_clear(&last);
-		if (!found && was_emptied(a))
+		if (!found)
+			(void)ask_emptied(a, &emptied, &ignored);
+		if (emptied)
 			return fail(f, FAIL_DATA,
 			    "topic %s holds no record any more: its records were deleted while "
 			    "this mixer ran (DeleteRecords, or retention). All steps below %" PRIu64
@@ -588,47 +583,31 @@ failed:
 	return f->code;
 }
 
-/* Gives *end (free): of each partition of the batch topic, as this handle sees it. */
-static enum fail_code
-ask_ends(struct attach *a, rd_kafka_t *rk, int64_t **end, struct failure *f)
-{
-	size_t n = a->config->mix.partitions;
-	int32_t *partition = calloc(n + 1, sizeof(*partition));
-	int64_t *low = calloc(n + 1, sizeof(*low));
-	char topic[TOPIC_MAX_BYTES + 1];
-	enum fail_code code = FAIL_NONE;
-
-	*end = calloc(n + 1, sizeof(**end));
-	names_topic(topic, a->config->mix.name, "batches");
-	if (partition == NULL || low == NULL || *end == NULL)
-		code = fail_memory(f);
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
-		partition[i] = (int32_t)i;
-	if (code == FAIL_NONE && n > 0)
-		code = kafka_watermarks_many(rk, topic, partition, n, low, *end, ASK_TIMEOUT_MS, f);
-	free(partition);
-	free(low);
-	return code;
-}
-
 enum fail_code
 attach_ends(struct attach *a, int64_t **end, struct failure *f)
 {
-	return ask_ends(a, a->reader, end, f);
+	size_t n = a->config->mix.partitions;
+	char topic[TOPIC_MAX_BYTES + 1];
+
+	*end = calloc(n + 1, sizeof(**end));
+	if (*end == NULL)
+		return fail_memory(f);
+	names_topic(topic, a->config->mix.name, "batches");
+	return kafka_watermarks_many(a->reader, topic, 0, n, NULL, *end, ASK_TIMEOUT_MS, f);
 }
 
 /* Each START is committed before any batch: batches without a ledger had one that was deleted. */
 static enum fail_code
 check_no_batches(struct attach *a, rd_kafka_t *all, struct failure *f)
 {
-	int64_t *end = NULL;
-	enum fail_code code = ask_ends(a, all, &end, f);
+	bool there, held;
 
-	for (size_t i = 0; code == FAIL_NONE && i < a->config->mix.partitions; i++)
-		if (end[i] > 0)
-			code = mix_loss_fail_ledger(a->config->mix.name, true, f);
-	free(end);
-	return code;
+	if (a->config->mix.partitions == 0)
+		return FAIL_NONE;
+	if (mix_loss_ask_batches(all, a->config->mix.name, &there, &held, ASK_TIMEOUT_MS, f) !=
+	    FAIL_NONE)
+		return f->code;
+	return held ? mix_loss_fail(MIX_LOSS_LEDGER_EMPTY, a->config->mix.name, 0, f) : FAIL_NONE;
 }
 
 /* Every transaction is decided: what the ledger holds and does not show, nobody ends any more. */

@@ -465,27 +465,33 @@ fit_memory(struct mix *m, const struct mixer *mixer, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Waits for the Ends. What the ledger counts shows which log is gone that was there before. */
+/* Waits for the Ends until ends_wait() says so. What the ledger counts shows which log is gone that was there before. */
 static enum fail_code
-open_domains(struct mix *m, struct failure *f)
+open_domains(struct mix *m, domains_stopped *ends_wait, struct failure *f)
 {
 	struct ledger last = {0};
 	enum fail_code code = attach_last(&m->attach, &last, f);
 
 	if (code == FAIL_NONE)
-		code = domains_open(&m->domains, m->attach.reader, m->config, &last, stopped, m, f);
+		code =
+		    domains_open(&m->domains, m->attach.reader, m->config, &last, ends_wait, m, f);
 	ledger_clear(&last);
 	return code;
 }
 
-/* Whether this configuration could continue the mix; nothing is written. */
+/*
+ * Whether this configuration could continue the mix; nothing is written. Without the Ends of all
+ * domains it is not compared, because that is no reason to wait.
+ */
 static enum fail_code
 check_config(struct mix *m, struct failure *f)
 {
 	struct ledger last = {0};
 	bool found;
-	enum fail_code code = open_domains(m, f);
+	enum fail_code code = open_domains(m, NULL, f);
 
+	if (code == FAIL_STOPPED)
+		return FAIL_NONE;
 	if (code == FAIL_NONE)
 		code = attach_bind(&m->attach, m->domains, f);
 	if (code == FAIL_NONE)
@@ -539,10 +545,13 @@ check_topics(struct mix *m, struct topics_use use, struct failure *f)
 {
 	enum fail_code code = topics_check(m->admin, m->config, use, ASK_TIMEOUT_MS, f);
 	struct failure lost;
+	enum mix_loss loss;
 
 	if (code == FAIL_NONE)
 		return FAIL_NONE;
-	if (mix_loss_check(m->attach.reader, m->config->mix.name, LOSS_MS, &lost) == FAIL_DATA)
+	if (mix_loss_check(m->attach.reader, m->config->mix.name, &loss, true, LOSS_MS, &lost) ==
+		FAIL_DATA &&
+	    loss != MIX_LOSS_RECORDS)
 		*f = lost;
 	return f->code;
 }
@@ -571,7 +580,7 @@ open_all(struct mix *m, struct failure *f)
 	if (m->over)
 		return FAIL_NONE;
 	if (election_group_join(&m->group, c->mix.name, &c->kafka, m->o->standby, f) != FAIL_NONE ||
-	    open_domains(m, f) != FAIL_NONE ||
+	    open_domains(m, stopped, f) != FAIL_NONE ||
 	    attach_bind(&m->attach, m->domains, f) != FAIL_NONE || open_feed(m, f) != FAIL_NONE ||
 	    lead_open(&m->lead, c, f) != FAIL_NONE ||
 	    control_requests_open(&m->requests, c->mix.name, &c->kafka, m->lead, &judges, f) !=

@@ -5,14 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/kafka/kafka.h"
 #include "common/record/ledger.h"
 #include "consumer/ledger/batch_topic.h"
-
-/* How long a topic must look like another one: a new leader believes in an earlier end at first. */
-enum { SURE_MS = 3000, SURE_PAUSE_MS = 200 };
 
 /* What one call works with. */
 struct finding {
@@ -43,17 +40,16 @@ ask_commits(struct finding *s, struct failure *f)
 	return code;
 }
 
-/* Whether the topic itself is another one than the ledger speaks of. */
+/* Whether the topic itself is another one than the ledger speaks of, as a second look shows, too. */
 static enum fail_code
 check_topic(struct finding *s, const struct ledger *last, struct failure *f)
 {
 	uint32_t n = lanes_count(s->lanes);
 	int64_t *low = calloc(n, sizeof(*low)), *high = calloc(n, sizeof(*high));
-	int64_t deadline_ms = clock_ms() + SURE_MS;
-	bool again = true;
+	int64_t since_ms = 0;
 	enum fail_code code;
 
-	while (again) {
+	do {
 		if (low == NULL || high == NULL)
 			code = fail_memory(f);
 		else
@@ -61,10 +57,7 @@ check_topic(struct finding *s, const struct ledger *last, struct failure *f)
 		if (code == FAIL_NONE)
 			code = batch_topic_judge(
 			    s->mix, last, lanes_map(s->lanes), lanes_first(s->lanes), high, n, f);
-		again = code == FAIL_DATA && clock_ms() < deadline_ms;
-		if (again)
-			clock_pause_ms(SURE_PAUSE_MS);
-	}
+	} while (kafka_look_again(&since_ms, code == FAIL_DATA));
 	free(low);
 	free(high);
 	return code;

@@ -10,7 +10,6 @@
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
-#include "common/kafka/offsets.h"
 #include "consumer/batches/lanes.h"
 #include "consumer/ledger/batch_topic.h"
 #include "consumer/ledger/mix_loss.h"
@@ -185,41 +184,51 @@ watchdog_judge(const struct ledger *l, const struct ledger_runs *runs,
 		    l->step_next, age / 1000);
 }
 
+/* Nobody waits here for a second look (kafka_look_again()): the reader asks again. */
+static const char once[] = " (seen once: a broker that has just restarted may report it at first)";
+
+/* Asks for the ends of all lanes. *f: whether the topic is the one that `l` speaks of. */
+static enum fail_code
+compare_topic(struct watchdog *w, const struct ledger *l, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+	struct lane_map map;
+	enum fail_code code;
+	int64_t *high;
+	int n = 0;
+
+	names_topic(topic, w->mix, "batches");
+	if (kafka_partitions(w->rk, topic, &n, WATCHDOG_ANSWER_MS, f) != FAIL_NONE)
+		return f->code;
+	if (n == 0)
+		return FAIL_NONE;
+	if (lanes_query_map(&map, w->rk, w->mix, n, WATCHDOG_ANSWER_MS, f) != FAIL_NONE)
+		return f->code;
+	high = calloc(map.lanes, sizeof(*high));
+	code = high == NULL ? fail_memory(f)
+			    : kafka_watermarks_many(
+				  w->rk, topic, 0, (size_t)n, NULL, high, WATCHDOG_ANSWER_MS, f);
+	if (code == FAIL_NONE) {
+		lane_map_spread(&map, 0, map.lanes, high);
+		code = batch_topic_judge(w->mix, l, &map, 0, high, map.lanes, f);
+	}
+	free(high);
+	return code;
+}
+
 /* The step is published and does not come: is the topic the one that it was published to? */
 static bool
 judge_topic(struct watchdog *w, const struct ledger *l, int64_t age, char *reason, size_t room)
 {
 	struct ledger settled = *l; /* borrows */
-	char topic[TOPIC_MAX_BYTES + 1];
-	int32_t *partition = NULL;
-	int64_t *low = NULL, *high = NULL;
-	struct failure f = {0};
-	struct lane_map map;
-	int n = 0;
+	struct failure f;
 
 	if (age >= MIX_LOSS_SETTLED_MS) /* the record's own steps show on the lanes, too */
 		settled.step_first = settled.step_next;
-	names_topic(topic, w->mix, "batches");
-	if (kafka_partitions(w->rk, topic, &n, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE && n > 0 &&
-	    lanes_query_map(&map, w->rk, w->mix, n, WATCHDOG_ANSWER_MS, &f) == FAIL_NONE) {
-		partition = calloc((size_t)n, sizeof(*partition));
-		low = calloc((size_t)n, sizeof(*low));
-		high = calloc(map.lanes, sizeof(*high));
-	}
-	for (int i = 0; partition != NULL && i < n; i++)
-		partition[i] = i;
-	if (partition != NULL && low != NULL && high != NULL &&
-	    kafka_watermarks_many(w->rk, topic, partition, (size_t)n, low, high, WATCHDOG_ANSWER_MS,
-		&f) == FAIL_NONE) {
-		lane_map_spread(&map, 0, map.lanes, high);
-		batch_topic_judge(w->mix, &settled, &map, 0, high, map.lanes, &f);
-	}
-	free(partition);
-	free(low);
-	free(high);
-	if (f.code == FAIL_DATA)
-		snprintf(reason, room, "%s", f.text);
-	return f.code == FAIL_DATA;
+	if (compare_topic(w, &settled, &f) != FAIL_DATA)
+		return false;
+	snprintf(reason, room, "%.*s%s", (int)(room - sizeof(once)), f.text, once);
+	return true;
 }
 
 /* How many mixers run, standbys included; -1: cannot tell. */
@@ -308,28 +317,22 @@ watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, 
 	struct kafka_options o = {
 	    .role = KAFKA_READER, .properties = w->properties, .client = "watch"};
 	rd_kafka_message_t *m = NULL;
-	int64_t low = 0, high = 0;
+	enum mix_loss loss;
 	struct failure f;
+	enum fail_code code;
 	int partitions;
 
-	if ((w->rk == NULL && kafka_open(&w->rk, &o, &f) != FAIL_NONE) ||
-	    kafka_partitions(w->rk, w->topic, &partitions, WATCHDOG_ANSWER_MS, &f) != FAIL_NONE ||
-	    (partitions > 0 &&
-		kafka_last_record(w->rk, w->topic, 0, &m, WATCHDOG_ANSWER_MS, &f) != FAIL_NONE)) {
+	code = w->rk == NULL ? kafka_open(&w->rk, &o, &f) : FAIL_NONE;
+	if (code == FAIL_NONE)
+		code = kafka_partitions(w->rk, w->topic, &partitions, WATCHDOG_ANSWER_MS, &f);
+	if (code == FAIL_NONE && partitions > 0)
+		code = kafka_last_record(w->rk, w->topic, 0, &m, WATCHDOG_ANSWER_MS, &f);
+	if (code == FAIL_NONE && m == NULL)
+		code = mix_loss_check(w->rk, w->mix, &loss, false, WATCHDOG_ANSWER_MS, &f);
+	if (code == FAIL_DATA)
+		snprintf(reason, room, "%.*s%s", (int)(room - sizeof(once)), f.text, once);
+	else if (code != FAIL_NONE)
 		snprintf(reason, room, "the broker does not answer: %.384s", f.text);
-		return;
-	}
-	if (m == NULL &&
-	    kafka_watermarks(w->rk, w->topic, 0, &low, &high, WATCHDOG_ANSWER_MS, &f) ==
-		FAIL_NONE &&
-	    offsets_emptied(low, high))
-		snprintf(reason, room,
-		    "topic %s holds no record any more: its records were deleted. `riffle status` "
-		    "says what to do",
-		    w->topic);
-	else if (m == NULL && mix_loss_check_ledger(w->rk, w->mix, partitions > 0,
-				  WATCHDOG_ANSWER_MS, &f) == FAIL_DATA)
-		snprintf(reason, room, "%s", f.text);
 	else if (m == NULL)
 		snprintf(
 		    reason, room, "no mixer has written to mix %s yet; start `riffle mix`", w->mix);

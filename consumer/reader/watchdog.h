@@ -19,6 +19,8 @@
  * The record is as old as the last step, so it alone cannot say what a run has committed. A user
  * without the right to ask for the commits or the members gets what the record says.
  *
+ * What looks lost is reported at once, with the note that it was seen once (kafka_look_again()).
+ *
  * Connects at the first call of watchdog_why() and keeps the connection: with a handle of its own,
  * because the lanes' handle must not wait for anything but records. Groups need a handle each.
  *

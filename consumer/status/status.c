@@ -10,7 +10,6 @@
 
 #include "common/base/clock.h"
 #include "common/schedule/weights.h"
-#include "consumer/ledger/mix_loss.h"
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
@@ -536,7 +535,9 @@ find_topic_problems(struct status *st)
 	for (size_t i = 0; i < st->plan->n; i++)
 		if (st->report[i].exists && st->report[i].problem[0] != '\0')
 			problem(st, "STATUS-TOPIC", "topic %s: %s", st->plan->topic[i].name,
-			    st->report[i].problem);
+			    topics_judge_problem(
+				&st->report[i], STATUS_PROBLEM_BYTES - sizeof("topic : ") -
+						    strlen(st->plan->topic[i].name)));
 }
 
 static bool
@@ -892,35 +893,24 @@ find_silence(struct status *st, int64_t silent_ms)
 }
 
 static void
-add_lost_ledger(struct status *st)
-{
-	struct failure why;
-	bool exists = true;
-
-	for (size_t i = 0; i < st->plan->n; i++)
-		if (st->plan->topic[i].kind == TOPIC_LEDGER)
-			exists = st->report[i].exists;
-	mix_loss_fail_ledger(st->config->mix.name, exists, &why);
-	problem(st, "STATUS-LEDGER-EMPTY", "%s", why.text);
-}
-
-static void
 find_mixer_problems(struct status *st)
 {
 	const struct ledger *l = &st->ledger;
 	int64_t silent_ms = st->now_ms - st->ledger_time_ms;
 	const struct ledger_quarantined *q;
+	struct failure why;
 
-	if (st->ledger_emptied)
+	if (st->loss == MIX_LOSS_RECORDS)
 		problem(st, "STATUS-LEDGER-EMPTY",
 		    "topic %s.ledger holds no record any more: its records were deleted "
 		    "(DeleteRecords, or retention; it is kept for ever). A mixer that still runs "
 		    "writes its whole state with the next step or request (`riffle weights`); "
 		    "without one the mix cannot continue: start one of another name",
 		    st->config->mix.name);
-	else if (st->state == STATUS_NOT_STARTED && st->batches_written)
-		add_lost_ledger(st);
-	else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
+	else if (st->loss != MIX_LOSS_NONE) {
+		mix_loss_fail(st->loss, st->config->mix.name, l->step_next, &why);
+		problem(st, "STATUS-LEDGER-EMPTY", "%s", why.text);
+	} else if (st->state == STATUS_NOT_STARTED && ready_to_mix(st))
 		problem(
 		    st, "STATUS-NOT-STARTED", "the mix has not started: `riffle mix` starts it");
 	if (st->state == STATUS_STARTED && silent_ms > STATUS_SILENT_MS &&

@@ -53,6 +53,7 @@
 #include "common/record/ledger.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/feedback/losses.h"
+#include "consumer/ledger/mix_loss.h"
 
 enum {
 	STATUS_PROBLEMS_MAX = 64, /* more are counted, not kept */
@@ -194,7 +195,7 @@ struct status {
 	struct ledger ledger;         /* its last record; empty before the first */
 	int64_t ledger_time_ms;       /* when it was written; -1 */
 	int64_t ledger_offset;        /* where it stands in its topic; -1 */
-	bool ledger_emptied;          /* it had records, and they were deleted */
+	enum mix_loss loss;           /* if the ledger shows no record: what is lost */
 	int64_t now_ms;               /* wall clock when it was read */
 	struct status_sample *sample; /* [samples_n], oldest first */
 	size_t samples_n;
@@ -206,8 +207,7 @@ struct status {
 	struct lane_end *end;
 	uint32_t ends_n;
 	char ends_bad[STATUS_PROBLEM_BYTES]; /* why a lane's end cannot be read; else "" */
-	bool batches_kept;    /* there is a batch record, and step_kept is its step */
-	bool batches_written; /* no record in the ledger, and a lane held some, kept or not */
+	bool batches_kept; /* there is a batch record, and step_kept is its step */
 	uint64_t step_kept;
 	int64_t control_end; /* where <mix>.control ends; -1: there is none */
 	int64_t rejects;     /* in <corpus>.rejects, at most */

@@ -9,7 +9,6 @@
 
 #include "common/base/clock.h"
 #include "common/kafka/kafka.h"
-#include "common/kafka/offsets.h"
 #include "common/record/batch.h"
 #include "consumer/batches/lane_ends.h"
 #include "consumer/ledger/ledger_log.h"
@@ -278,10 +277,8 @@ read_ledger(struct status_query *q, struct status *st, const char *topic, struct
 
 	if (find_last(q, topic, f) != FAIL_NONE)
 		return f->code;
-	if (last->bytes == NULL) {
-		st->ledger_emptied = offsets_emptied(e->low, e->high);
+	if (last->bytes == NULL)
 		return FAIL_NONE;
-	}
 	if (ledger_decode(&st->ledger, last->bytes, last->n, f) != FAIL_NONE)
 		return fail_within(f, "topic %s, offset %" PRId64, topic, last->offset);
 	st->ledger_time_ms = last->time_ms;
@@ -390,37 +387,9 @@ read_ends(struct status_query *q, struct status *st, struct failure *f)
 	return FAIL_NONE;
 }
 
-/*
- * Of a ledger without records: whether any lane ever held one, also one that was deleted, as a
- * mixer looks that would start the mix.
- */
-static enum fail_code
-read_written(struct status_query *q, struct status *st, const struct topics_report *batches,
-    const char *topic, struct failure *f)
-{
-	size_t n = (size_t)batches->partitions;
-	int32_t *partition = calloc(n + 1, sizeof(*partition));
-	int64_t *low = calloc(n + 1, sizeof(*low)), *high = calloc(n + 1, sizeof(*high));
-	enum fail_code code =
-	    partition == NULL || low == NULL || high == NULL ? fail_memory(f) : FAIL_NONE;
-
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
-		partition[i] = (int32_t)i;
-	if (code == FAIL_NONE && n > 0)
-		code = kafka_watermarks_many(
-		    q->reader, topic, partition, n, low, high, STATUS_QUERY_MS, f);
-	for (size_t i = 0; code == FAIL_NONE && i < n; i++)
-		st->batches_written = st->batches_written || high[i] > 0;
-	free(partition);
-	free(low);
-	free(high);
-	return code;
-}
-
 static enum fail_code
 ask_mix(struct status_query *q, struct status *st, struct failure *f)
 {
-	const struct topics_report *batches;
 	const char *topic;
 	enum fail_code code;
 
@@ -429,13 +398,13 @@ ask_mix(struct status_query *q, struct status *st, struct failure *f)
 	if (status_query_topic(st, TOPIC_LEDGER, -1, &topic) != NULL &&
 	    read_ledger(q, st, topic, f) != FAIL_NONE)
 		return f->code;
-	batches = status_query_topic(st, TOPIC_BATCHES, -1, &topic);
-	if (batches == NULL)
+	if (status_query_topic(st, TOPIC_BATCHES, -1, &topic) != NULL &&
+	    read_first_batch(q, st, topic, f) != FAIL_NONE)
+		return f->code;
+	if (st->state != STATUS_NOT_STARTED)
 		return FAIL_NONE;
-	code = read_first_batch(q, st, topic, f);
-	if (code != FAIL_NONE || st->state != STATUS_NOT_STARTED)
-		return code;
-	return read_written(q, st, batches, topic, f);
+	code = mix_loss_check(q->reader, q->config->mix.name, &st->loss, true, STATUS_QUERY_MS, f);
+	return st->loss == MIX_LOSS_NONE ? code : FAIL_NONE; /* status.c has the words */
 }
 
 /* The reports of all topics; FAIL_MEMORY. What is missing may come any moment: that is not kept. */

@@ -71,6 +71,18 @@ def test_a_second_mixer_fences_the_first_which_exits_3(riffle, fill, configure, 
     assert second.wait(timeout=60) == 0
 
 
+def test_nothing_to_do_is_said_at_once_although_a_domain_is_not_sealed(riffle, fill, configure, read, bootstrap, unique):
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=8, runs=["trainers"])
+    first = riffle.popen("mix", "-c", config)
+    wait_until(lambda: len(read(config, 1)) == 8, "the first step")
+    subprocess.run(["kcat", "-P", "-b", bootstrap, "-t", f"{unique}.a", "-p", "0"], input=b"garbage\n", check=True)
+    idle = riffle("mix", "-c", config, "--until-step", 1, timeout=60)
+    assert "--until-step 1 is reached, and another mixer is active" in idle.stderr and "MIX-UNSEALED" not in idle.stderr
+    first.send_signal(signal.SIGTERM)
+    assert first.wait(timeout=60) == 0
+
+
 def test_any_world_sees_the_same_lanes(riffle, fill, configure, read):
     fill("a", "b")
     config = configure({"a": 0.5, "b": 0.5})

@@ -57,11 +57,8 @@ static enum fail_code
 ask_watermarks(rd_kafka_t *rk, const char *topic, size_t n)
 {
 	int64_t low[PARTITIONS_MAX], high[PARTITIONS_MAX];
-	int32_t id[PARTITIONS_MAX] = {0};
 
-	for (size_t i = 0; i < n; i++)
-		id[i] = (int32_t)i;
-	if (kafka_watermarks_many(rk, topic, id, n, low, high, WAIT_MS, &f) != FAIL_NONE)
+	if (kafka_watermarks_many(rk, topic, 0, n, low, high, WAIT_MS, &f) != FAIL_NONE)
 		return f.code;
 	for (size_t i = 0; i < n; i++)
 		printf("%" PRId64 " %" PRId64 "\n", low[i], high[i]);

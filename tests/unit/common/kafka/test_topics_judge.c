@@ -161,6 +161,45 @@ test_several_problems_are_all_reported_and_cut_where_the_report_ends(void **unus
 	assert_false(r.exists);
 }
 
+/* A command that ends in the middle would be typed as it stands. */
+static void
+test_the_command_that_sets_settings_is_whole_or_left_out(void **unused)
+{
+	static const struct {
+		const char *name;
+		size_t problem_n, host_n; /* how long they are */
+		bool several;
+		const char *ends;
+	} row[] = {
+	    {"one broker", 30, 20, false, "--entity-name c.web --add-config retention.ms=-1`"},
+	    {"a long list", 30, 20, true, "--entity-name c.web --add-config retention.ms=-1`"},
+	    {"as long as it may be", 1023 - 142, 20, false, "--add-config retention.ms=-1`"},
+	    {"one byte more", 1023 - 141, 20, false, "sets them is too long to be shown)"},
+	    {"a long name", 30, 1000, false, "sets them is too long to be shown)"},
+	    {"no room at all", 1023, 20, false, "sets them is too long to be shown)"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, row, name) {
+		struct topics_report r = {.exists = true};
+		char list[4096] = "";
+		size_t n = strlen(row[i].ends);
+
+		memset(r.problem, 'p', row[i].problem_n);
+		memset(list, 'h', row[i].host_n);
+		for (int k = 0; row[i].several && k < 100; k++)
+			strncat(
+			    list, ",another.host.example:9092", sizeof(list) - strlen(list) - 1);
+		topics_judge_advise(&r, list, "c.web", "retention.ms=-1");
+		assert_true(strlen(r.problem) < sizeof(r.problem));
+		assert_string_equal(r.problem + strlen(r.problem) - n, row[i].ends);
+		assert_null(strstr(r.problem, "another"));
+		assert_ptr_equal(topics_judge_problem(&r, strlen(r.problem) + 1), r.problem);
+		assert_non_null(
+		    strstr(topics_judge_problem(&r, strlen(r.problem)), "`riffle topics` shows"));
+	}
+}
+
 static void
 test_a_setting_is_its_value_or_at_least_its_limit(void **unused)
 {
@@ -312,6 +351,7 @@ main(void)
 	    cmocka_unit_test(test_the_longest_name_of_a_domain_is_whole),
 	    cmocka_unit_test(test_each_kind_of_topic_names_its_key_and_its_way_out),
 	    cmocka_unit_test(test_several_problems_are_all_reported_and_cut_where_the_report_ends),
+	    cmocka_unit_test(test_the_command_that_sets_settings_is_whole_or_left_out),
 	    cmocka_unit_test(test_a_setting_is_its_value_or_at_least_its_limit),
 	    cmocka_unit_test(test_settings_by_which_records_are_lost_are_noted),
 	    cmocka_unit_test(test_a_topic_is_ready_once_each_partition_has_a_leader),

@@ -2,7 +2,7 @@
 #include "consumer/domain/last_drawn.h"
 
 #include "common/base/log.h"
-#include "tests/unit/mock_cluster.h"
+#include "tests/unit/late.h"
 #include "tests/unit/sample.h"
 
 enum { DRAWS = 4 };
@@ -267,6 +267,38 @@ test_a_sequence_is_found_before_and_behind_its_offset(void **unused)
 	kafka_close(owner);
 }
 
+/* A new leader of the log reports an end of 0 at first. */
+static void
+test_a_log_that_ends_too_early_at_first_is_compared(void **unused)
+{
+	struct property item[] = {{(char[]){"bootstrap.servers"}, NULL}};
+	const struct properties properties = {1, item};
+	struct last_drawn_domain domain = {
+	    .place[LAST_DRAWN_LAST] = {.known = true, .frame_hash = hash_of(0, false)}};
+	struct last_drawn_look look = {.topic = "c.early"};
+	struct last_drawn l = {&domain, 1};
+	struct sequence_position at = {.file = {"f", 1}, .line = 1, .sealed = -1};
+	struct sequence_payload p = sample_payload;
+	struct wire_writer w = {0};
+	struct late late;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(open_mock_cluster(&f), FAIL_NONE);
+	item[0].value = (char *)(uintptr_t)rd_kafka_mock_cluster_bootstraps(cluster);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, look.topic, 1, 1), 0);
+	p.frame_hash = hash_of(0, true);
+	assert_int_equal(sequence_encode(&w, 0, SAMPLE_TOKENIZER, &at, &p, &f), FAIL_NONE);
+	late = (struct late){.topic = look.topic, .bytes = w.bytes, .n = w.n};
+	late_start(&late);
+	assert_int_equal(last_drawn_compare(&l, &look, 1, &properties, WAIT_MS, &f), FAIL_NONE);
+	pthread_join(late.thread, NULL);
+	assert_false(look.empty);
+	assert_true(look.other);
+	wire_writer_close(&w);
+	kafka_close(owner);
+}
+
 int
 main(void)
 {
@@ -275,6 +307,7 @@ main(void)
 	    cmocka_unit_test(test_the_header_gives_it_back),
 	    cmocka_unit_test(test_what_is_no_such_header_leaves_it_empty),
 	    cmocka_unit_test(test_a_sequence_is_found_before_and_behind_its_offset),
+	    cmocka_unit_test(test_a_log_that_ends_too_early_at_first_is_compared),
 	};
 
 	log_set_level(LOG_ERROR);

@@ -4,12 +4,9 @@
  */
 #include "tests/unit/test.h"
 
-#include <pthread.h>
-
-#include "common/base/clock.h"
 #include "common/record/ledger.h"
 #include "consumer/reader/resume_point.h"
-#include "tests/unit/mock_cluster.h"
+#include "tests/unit/late.h"
 
 enum {
 	API_LIST_OFFSETS = 2,
@@ -28,19 +25,14 @@ static struct lanes *lanes[RANKS];
 static struct resume_point point;
 
 static void
-write_record(const void *bytes, size_t n)
+write_record(const struct ledger *l)
 {
-	struct kafka_options o = {
-	    .role = KAFKA_WRITER, .client = "ledger", .properties = &properties};
-	rd_kafka_t *rk;
+	uint8_t *bytes;
+	size_t n;
 
-	assert_int_equal(kafka_open(&rk, &o, &f), FAIL_NONE);
-	assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("m.ledger"),
-			     RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE((void *)(uintptr_t)bytes, n),
-			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
-	    RD_KAFKA_RESP_ERR_NO_ERROR);
-	assert_int_equal(rd_kafka_flush(rk, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
-	kafka_close(rk);
+	assert_int_equal(ledger_encode(l, &bytes, &n, &f), FAIL_NONE);
+	late_write("m.ledger", 0, bytes, n, 0);
+	free(bytes);
 }
 
 /* The ledger's last record knows one run, at `step`. */
@@ -48,13 +40,8 @@ static void
 write_ledger(const char *run, int64_t step)
 {
 	struct ledger_run known = {(char *)(uintptr_t)run, step};
-	const struct ledger l = {.run = &known, .runs_n = 1, .lr_scale = 1, .temperature = 1};
-	uint8_t *bytes;
-	size_t n;
 
-	assert_int_equal(ledger_encode(&l, &bytes, &n, &f), FAIL_NONE);
-	write_record(bytes, n);
-	free(bytes);
+	write_record(&(struct ledger){.run = &known, .runs_n = 1, .lr_scale = 1, .temperature = 1});
 }
 
 static int
@@ -253,13 +240,31 @@ test_commits_are_not_lost_where_the_second_request_for_them_is_refused(void **un
 	rd_kafka_mock_clear_request_errors(cluster, API_OFFSET_FETCH);
 }
 
+/* A new leader of lane 0 reports an end of 0 at first. */
+static void
+test_a_lane_that_ends_too_early_at_first_is_not_of_another_topic(void **unused)
+{
+	struct late late = {.topic = "m.batches", .bytes = "x", .n = 1};
+
+	(void)unused;
+	open_run("m.early");
+	write_record(&(struct ledger){
+	    .step_first = 5, .step_next = 6, .draws = 1, .lr_scale = 1, .temperature = 1});
+	assert_int_equal(find(1, "early"), FAIL_DATA); /* lane 1 stays so */
+	assert_non_null(strstr(f.text, "lane 1 never held a record"));
+	resume_point_clear(&point);
+	late_start(&late);
+	assert_int_equal(find(0, "early"), FAIL_NONE);
+	pthread_join(late.thread, NULL);
+}
+
 /* The last one: it leaves a ledger behind that nobody can read. */
 static void
 test_a_ledger_that_cannot_be_read_fails_and_nothing_is_lost(void **unused)
 {
 	(void)unused;
 	open_run("m.unread");
-	write_record("x", 1);
+	late_write("m.ledger", 0, "x", 1, 0);
 	assert_int_equal(find(0, "trainers"), FAIL_DATA);
 	assert_false(point.lost);
 	assert_non_null(strstr(f.text, "topic m.ledger, last record: "));
@@ -277,6 +282,7 @@ main(void)
 	    TEST(test_a_run_that_the_ledger_knows_further_on_has_lost_its_commits),
 	    TEST(test_commits_that_came_while_the_ledger_was_read_are_not_lost),
 	    TEST(test_commits_are_not_lost_where_the_second_request_for_them_is_refused),
+	    TEST(test_a_lane_that_ends_too_early_at_first_is_not_of_another_topic),
 	    TEST(test_a_ledger_that_cannot_be_read_fails_and_nothing_is_lost),
 	};
 

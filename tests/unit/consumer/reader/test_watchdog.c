@@ -2,6 +2,10 @@
 
 #include "tests/unit/test.h"
 
+#include "tests/unit/late.h"
+
+enum { API_LIST_OFFSETS = 2 };
+
 static struct ledger_run slow_run[] = {{(char[]){"eval"}, 90}, {(char[]){"trainers"}, 40}};
 
 static struct ledger_run level_run[] = {{(char[]){"eval"}, 40}, {(char[]){"trainers"}, 40}};
@@ -178,6 +182,81 @@ test_a_broker_that_does_not_answer_is_said(void **unused)
 	watchdog_close(NULL);
 }
 
+/* ---- with a mock cluster ---- */
+
+static void
+ask_why(const char *mix, char *reason, size_t room)
+{
+	struct property item = {(char[]){"bootstrap.servers"},
+	    (char *)(uintptr_t)rd_kafka_mock_cluster_bootstraps(cluster)};
+	struct properties properties = {.n = 1, .item = &item};
+	struct watchdog *w = watchdog_open(mix, &properties);
+
+	assert_non_null(w);
+	watchdog_why(w, &(struct watchdog_reader){.step = 5, .run = "r", .count = 1, .lanes = 1},
+	    reason, room);
+	watchdog_close(w);
+}
+
+/* Two requests find no record, and the third would tell whether there were some. */
+static void
+test_a_ledger_whose_start_is_not_told_is_not_taken_for_a_new_one(void **unused)
+{
+	char reason[512];
+
+	(void)unused;
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "new.ledger", 1, 1), 0);
+	ask_why("new", reason, sizeof(reason));
+	assert_non_null(strstr(reason, "no mixer has written to mix new yet"));
+	rd_kafka_mock_push_request_errors(cluster, API_LIST_OFFSETS, 3, RD_KAFKA_RESP_ERR_NO_ERROR,
+	    RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
+	ask_why("new", reason, sizeof(reason));
+	assert_non_null(strstr(reason, "the broker does not answer: "));
+	rd_kafka_mock_clear_request_errors(cluster, API_LIST_OFFSETS);
+}
+
+/* A reason comes at once, and says that it was seen once; lane 0 then has a record. */
+static void
+test_a_topic_that_looks_lost_is_said_to_have_been_seen_once(void **unused)
+{
+	const struct ledger l = {
+	    .step_first = 8, .step_next = 9, .draws = 1, .lr_scale = 1, .temperature = 1};
+	char reason[512];
+	struct failure f;
+	uint8_t *bytes;
+	size_t n;
+
+	(void)unused;
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "m.ledger", 1, 1), 0);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "m.batches", 1, 1), 0);
+	assert_int_equal(ledger_encode(&l, &bytes, &n, &f), FAIL_NONE);
+	late_write("m.ledger", 0, bytes, n, 0);
+	free(bytes);
+	ask_why("m", reason, sizeof(reason));
+	assert_non_null(strstr(reason, "lane 0 never held a record"));
+	assert_non_null(strstr(reason, " (seen once: a broker that has just restarted may report"));
+	late_write("m.batches", 0, "x", 1, 0);
+	ask_why("m", reason, sizeof(reason));
+	assert_non_null(strstr(reason, "the mixer has published it (all steps below 9)"));
+}
+
+static int
+open_cluster(void **unused)
+{
+	struct failure f;
+
+	(void)unused;
+	return open_mock_cluster(&f) == FAIL_NONE ? 0 : -1;
+}
+
+static int
+close_cluster(void **unused)
+{
+	(void)unused;
+	kafka_close(owner);
+	return 0;
+}
+
 int
 main(void)
 {
@@ -186,7 +265,9 @@ main(void)
 	    cmocka_unit_test(test_a_reader_is_not_blamed_for_what_others_lack),
 	    cmocka_unit_test(test_a_reason_is_cut_to_its_room),
 	    cmocka_unit_test(test_a_broker_that_does_not_answer_is_said),
+	    cmocka_unit_test(test_a_ledger_whose_start_is_not_told_is_not_taken_for_a_new_one),
+	    cmocka_unit_test(test_a_topic_that_looks_lost_is_said_to_have_been_seen_once),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

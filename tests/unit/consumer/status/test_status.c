@@ -511,7 +511,7 @@ test_what_is_advised_is_possible(void **state)
 	    "(lane 0)" GONE);
 	/* no mixer begins a mix whose steps are there */
 	st = ready();
-	st->batches_written = true;
+	st->loss = MIX_LOSS_LEDGER_EMPTY;
 	derive(st);
 	assert_string_equal(st->problem[st->problems_n - 1].code, "STATUS-LEDGER-EMPTY");
 	assert_non_null(strstr(
