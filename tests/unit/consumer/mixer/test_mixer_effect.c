@@ -196,50 +196,118 @@ test_a_step_that_is_drawn_already_is_told(void **unused)
 }
 
 /*
- * Batches of 100 until step 4, of 200 until step 8, of the plan's 100 again until step 10, of 400
- * by a request from there on: rounds of 1000 draws.
+ * Batches of 100 until step 4, of 200 until step 8, and of the plan's 100 until a request sets 400
+ * from step 10 on. At step 20 a phase and a request begin, and the request wins: rounds of 1000.
  */
+static const struct mixer_phase batches[] = {{.name = "wide", .start_step = 4, .global_batch = 200},
+    {.name = "narrow", .start_step = 8}, {.name = "third", .start_step = 20}};
+
+static struct mixer *
+open_batches(int steps)
+{
+	static const struct {
+		int64_t step;
+		uint32_t batch;
+	} request[] = {{10, 400}, {20, 48}};
+	struct mixer_plan p = plan_of();
+	struct mixer *m;
+
+	p.epoch_size = 1000;
+	p.phase = batches;
+	p.phases_n = 3;
+	m = mixes_open(&p);
+	for (int k = 0; k < steps; k++)
+		mixes_step(m, NULL, NULL);
+	for (int i = 0; i < 2; i++) {
+		struct mixer_effect e =
+		    ask(m, (struct control){.id = i == 0 ? (char *)"x" : (char *)"y",
+			       .at_step = request[i].step,
+			       .global_batch = request[i].batch});
+
+		assert_int_equal(e.global_batch, request[i].batch);
+		assert_int_equal(e.global_batch_before, BATCH);
+		mixer_effect_clear(&e);
+	}
+	return m;
+}
+
 static void
 test_rounds_count_the_batches_of_phases_and_requests(void **unused)
 {
-	static const struct mixer_phase phases[] = {
-	    {.name = "wide", .start_step = 4, .global_batch = 200},
-	    {.name = "narrow", .start_step = 8}};
 	static const struct {
 		int64_t step;
 		uint64_t draws;
-	} rows[] = {{0, 0}, {1, 100}, {4, 400}, {5, 600}, {8, 1200}, {9, 1300}, {10, 1400},
-	    {11, 1800}, {12, 2200}, {100, 1400 + 90 * 400}};
-	const uint64_t size = 1000;
+	} rows[] = {{0, 0}, {1, 100}, {3, 300}, {4, 400}, {5, 600}, {7, 1000}, {8, 1200}, {9, 1300},
+	    {10, 1400}, {11, 1800}, {20, 5400}, {21, 5448}, {120, 5400 + 100 * 48}};
 
 	(void)unused;
 	EACH_ROW(i, rows) {
-		struct mixer_plan p = mixes_plan(sources, 3);
-		struct mixer_effect e;
+		struct mixer *m = open_batches(0);
+		struct mixer_effect e = ask(m,
+		    (struct control){.id = (char *)"a", .at_step = rows[i].step, .lr_scale = 0.5});
+
+		assert_true(e.rounds);
+		assert_int_equal(e.round, rows[i].draws / 1000);
+		assert_int_equal(e.dealt, (1000 - rows[i].draws % 1000) % 1000);
+		mixer_effect_clear(&e);
+		mixer_close(m);
+	}
+}
+
+static void
+test_the_next_phase_has_its_batch_or_the_plans(void **unused)
+{
+	static const struct {
+		int64_t step;
+		int drawn;
+		const char *phase;
+		uint64_t phase_step;
+		uint32_t batch;
+	} rows[] = {
+	    {0, 0, "wide", 4, 200},
+	    {3, 0, "wide", 4, 200},
+	    {4, 0, "narrow", 8, BATCH},
+	    {6, 6, "narrow", 8, BATCH}, /* not the 200 that are in force */
+	    {7, 0, "narrow", 8, BATCH},
+	    {8, 0, "third", 20, BATCH},
+	    {19, 0, "third", 20, BATCH},
+	    {20, 0, "", 0, 0},
+	};
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		struct mixer *m = open_batches(rows[i].drawn);
+		struct mixer_effect e = ask(m,
+		    (struct control){.id = (char *)"a", .at_step = rows[i].step, .lr_scale = 0.5});
+
+		assert_string_equal(e.phase, rows[i].phase);
+		assert_int_equal(e.phase_step, rows[i].phase_step);
+		assert_int_equal(e.phase_batch, rows[i].batch);
+		mixer_effect_clear(&e);
+		mixer_close(m);
+	}
+}
+
+/* Then nothing of it is left for what follows, where it is not drawn any more. */
+static void
+test_a_pass_that_ends_right_before_the_change_ends_there(void **unused)
+{
+	struct mixer_source two[] = {
+	    {.name = "code", .weight = 1, .partitions_n = 1, .sequences = code_n},
+	    {.name = "web", .partitions_n = 1, .sequences = web_n}};
+	struct ledger_raw_weight w[] = {{(char *)"code", 0}, {(char *)"web", 1}};
+
+	(void)unused;
+	for (int64_t step = 9; step <= 11; step++) {
+		struct mixer_plan p = mixes_plan(two, 2);
 		struct mixer *m;
+		struct mixer_effect e;
 
 		p.global_batch = BATCH;
-		p.epoch_size = size;
-		p.phase = phases;
-		p.phases_n = 2;
 		m = mixes_open(&p);
-		e = ask(m, (struct control){.id = (char *)"b", .at_step = 10, .global_batch = 400});
-		assert_true(e.global_batch_before == BATCH && e.phase[0] == '\0');
-		mixer_effect_clear(&e);
-		e = ask(m,
-		    (struct control){.id = (char *)"a", .at_step = rows[i].step, .lr_scale = 0.5});
-		assert_true(e.rounds);
-		assert_int_equal(e.round, rows[i].draws / size);
-		assert_int_equal(
-		    e.dealt, rows[i].draws % size == 0 ? 0 : size - rows[i].draws % size);
-		/* The next phase, with its batch or the plan's. */
-		if (rows[i].step < 8) {
-			assert_string_equal(e.phase, rows[i].step < 4 ? "wide" : "narrow");
-			assert_int_equal(e.phase_step, rows[i].step < 4 ? 4 : 8);
-			assert_int_equal(e.phase_batch, rows[i].step < 4 ? 200 : BATCH);
-		} else {
-			assert_string_equal(e.phase, "");
-		}
+		e = ask(m, mixes_weight((char *)"a", step, w, 2));
+		assert_true(e.domain[0].epoch_end.with == (step < 10 ? MIXER_EFFECT_NEVER : 10));
+		assert_true(e.domain[0].epoch_end.without == 10);
 		mixer_effect_clear(&e);
 		mixer_close(m);
 	}
@@ -332,6 +400,8 @@ main(void)
 	    cmocka_unit_test(test_a_last_pass_ends_the_mix_or_drops_the_domain),
 	    cmocka_unit_test(test_a_step_that_is_drawn_already_is_told),
 	    cmocka_unit_test(test_rounds_count_the_batches_of_phases_and_requests),
+	    cmocka_unit_test(test_the_next_phase_has_its_batch_or_the_plans),
+	    cmocka_unit_test(test_a_pass_that_ends_right_before_the_change_ends_there),
 	    cmocka_unit_test(test_what_a_skip_keeps_out_and_its_undo_brings_back),
 	    cmocka_unit_test(test_the_last_change_of_a_step_is_the_one_that_counts),
 	};
