@@ -9,10 +9,12 @@
 
 enum { LANES = 2, SHARED_LANES = 4 };
 
-/* The record of a lane; `last`: the mix ends here. */
+/* The record of a lane, with a payload of that size; 0: the mix ends here. */
 static void
-put(const char *mix, struct lane_map map, uint32_t lane, uint64_t step, bool last)
+put_bytes(const char *mix, struct lane_map map, uint32_t lane, uint64_t step, size_t bytes)
 {
+	const bool last = bytes == 0;
+	uint8_t *payload = calloc(bytes + 1, 1);
 	const struct batch_head head = {.mix = {mix, strlen(mix)},
 	    .step = step,
 	    .lane = lane,
@@ -31,7 +33,7 @@ put(const char *mix, struct lane_map map, uint32_t lane, uint64_t step, bool las
 	lane_map_key(key, lane);
 	assert_int_equal(batch_begin(&w, &head, &domain, n, n, &f), FAIL_NONE);
 	if (!last)
-		assert_int_equal(batch_add(&w, &drawn, (const uint8_t *)"x", 1, &f), FAIL_NONE);
+		assert_int_equal(batch_add(&w, &drawn, payload, bytes, &f), FAIL_NONE);
 	assert_int_equal(batch_end(&w, &f), FAIL_NONE);
 	assert_int_equal(rd_kafka_producev(mock_writer, RD_KAFKA_V_TOPIC(topic),
 			     RD_KAFKA_V_PARTITION((int32_t)lane_map_partition(&map, lane)),
@@ -39,6 +41,13 @@ put(const char *mix, struct lane_map map, uint32_t lane, uint64_t step, bool las
 			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
 	    RD_KAFKA_RESP_ERR_NO_ERROR);
 	wire_writer_close(&w);
+	free(payload);
+}
+
+static void
+put(const char *mix, struct lane_map map, uint32_t lane, uint64_t step, bool last)
+{
+	put_bytes(mix, map, lane, step, last ? 0 : 1);
 }
 
 static struct step_records *
@@ -195,6 +204,48 @@ test_the_end_of_a_mix_is_a_record_and_nothing_follows_it(void **unused)
 	step_records_close(r);
 }
 
+/* The mock cluster keeps the last 5 MB of a partition: more steps of lane 1 than of lane 0. */
+static void
+test_a_step_that_one_lane_lost_is_not_kept_any_more(void **unused)
+{
+	enum { STEPS = 12 };
+	static const size_t bytes[LANES] = {900 << 10, 700 << 10};
+	const struct lane_map map = {LANES, LANES};
+	struct step_records_kept kept;
+	struct step_record out[LANES];
+	struct step_records *r;
+	char says[96];
+
+	(void)unused;
+	rd_kafka_mock_topic_set_error(
+	    cluster, "cut.lanes", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	mock_topic("cut.batches", LANES);
+	for (uint64_t step = 0; step < STEPS; step++)
+		for (uint32_t lane = 0; lane < LANES; lane++) {
+			put_bytes("cut", map, lane, step, bytes[lane]);
+			assert_int_equal(
+			    rd_kafka_flush(mock_writer, MOCK_WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+		}
+	r = open_records("cut");
+	assert_int_equal(step_records_earliest(r, &kept, &f), FAIL_NONE);
+	assert_true(kept.any && kept.lowest > 0 && kept.whole > kept.lowest);
+	for (uint64_t step = 0; step < kept.whole; step++) {
+		assert_int_equal(step_records_seek(r, step, &f), FAIL_DATA);
+		snprintf(says, sizeof(says),
+		    "step %d of mix cut is not kept any more: the earliest retained step is %d",
+		    (int)step, (int)kept.whole);
+		assert_string_equal(f.text, says);
+	}
+	for (uint64_t step = kept.whole; step < STEPS; step++) {
+		assert_int_equal(step_records_seek(r, step, &f), FAIL_NONE);
+		assert_int_equal(step_records_next(r, 0, out, &f), FAIL_NONE);
+		for (int lane = 0; lane < LANES; lane++)
+			assert_true(
+			    step_of(&out[lane]) == step && out[lane].offset == (int64_t)step);
+	}
+	step_records_close(r);
+}
+
 /* Two lanes a partition, whose records stand in turn. */
 static void
 test_lanes_that_share_partitions_are_found_at_every_step(void **unused)
@@ -234,6 +285,7 @@ main(void)
 	    cmocka_unit_test(test_a_lane_that_lacks_steps_is_counted_and_its_hole_reported),
 	    cmocka_unit_test(test_an_absent_lane_is_not_waited_for_from_its_step_on),
 	    cmocka_unit_test(test_the_end_of_a_mix_is_a_record_and_nothing_follows_it),
+	    cmocka_unit_test(test_a_step_that_one_lane_lost_is_not_kept_any_more),
 	    cmocka_unit_test(test_lanes_that_share_partitions_are_found_at_every_step),
 	};
 
