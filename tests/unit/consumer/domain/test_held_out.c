@@ -18,6 +18,23 @@ open_set(struct held_out **h, const char *corpus)
 	return held_out_open(h, &o, &f);
 }
 
+/* Without waiting: what has come is given all the same, and nothing is lost by a time-out. */
+static void
+look_for_next(struct held_out *h, struct held_out_sequence *out)
+{
+	int64_t end_ms = clock_ms() + MOCK_WAIT_MS;
+	enum fail_code code;
+	bool end;
+
+	do {
+		code = held_out_next(h, clock_ms() - 1, out, &end, &f);
+		if (code == FAIL_TIMEOUT)
+			clock_pause_ms(2);
+	} while (code == FAIL_TIMEOUT && clock_ms() < end_ms);
+	assert_int_equal(code, FAIL_NONE);
+	assert_false(end);
+}
+
 static void
 test_a_set_is_read_once_partition_by_partition(void **unused)
 {
@@ -36,6 +53,7 @@ test_a_set_is_read_once_partition_by_partition(void **unused)
 	    {"h4", 3, {{0, 1, END + 2, -1}, {END + 0, -1}, {0, END + 1, -1}}, {2, 0, 1}},
 	    {"h5", 3, {{-1}, {0, 1, END + 2, -1}, {-1}}, {0, 2, 0}}, /* nothing in two of them */
 	    {"h6", 1, {{-1}}, {0}},
+	    {"h7", 1, {{END + 0, -1}}, {0}},
 	};
 
 	(void)unused;
@@ -65,10 +83,7 @@ test_a_set_is_read_once_partition_by_partition(void **unused)
 		assert_true(held_out_tokenizer(h) == (all > 0 ? SAMPLE_TOKENIZER : 0));
 		for (int p = 0; p < rows[i].partitions; p++)
 			for (uint64_t k = 0; k < rows[i].sequences[p]; k++) {
-				assert_int_equal(
-				    held_out_next(h, clock_ms() + MOCK_WAIT_MS, &s, &end, &f),
-				    FAIL_NONE);
-				assert_false(end);
+				look_for_next(h, &s);
 				assert_int_equal(s.partition, p);
 				assert_int_equal(s.view.ordinal, k);
 			}

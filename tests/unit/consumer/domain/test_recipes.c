@@ -4,7 +4,7 @@
 #include "tests/unit/mock_domain.h"
 
 /* What the log of a domain holds, first to last. */
-enum log { NOTHING, OLD_RELEASE, FIRST_ALONE, ON_THE_END, BOTH };
+enum log { NOTHING, OLD_RELEASE, FIRST_ALONE, ON_THE_END, BOTH, ONE_RECORD };
 
 static void
 test_logs_are_compared_by_their_last_recipe_or_their_first(void **unused)
@@ -21,6 +21,7 @@ test_logs_are_compared_by_their_last_recipe_or_their_first(void **unused)
 	    {FIRST_ALONE, true, true, false},
 	    {BOTH, true, true, true},
 	    {OLD_RELEASE, true, false, false},
+	    {ONE_RECORD, true, true, true},
 	};
 	enum { N = sizeof(rows) / sizeof(rows[0]) };
 	char *train[] = {(char *)"a.jsonl"}, *then[] = {(char *)"b.jsonl"};
@@ -57,12 +58,12 @@ test_logs_are_compared_by_their_last_recipe_or_their_first(void **unused)
 			rd_kafka_mock_topic_set_error(
 			    cluster, topic, RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
 		if (rows[i].there && rows[i].log != NOTHING) {
-			bool first = rows[i].log == FIRST_ALONE || rows[i].log == BOTH;
+			bool first = rows[i].log == FIRST_ALONE || rows[i].log >= BOTH;
 
 			mock_write_domain(topic, 0, 0, -1, 1, first ? logged : NULL);
 			if (rows[i].log == FIRST_ALONE)
 				mock_write_domain(topic, 0, 1, -1, 1, NULL);
-			else
+			else if (rows[i].log != ONE_RECORD)
 				mock_write_domain(topic, 0, MOCK_END + 1, -1, 1,
 				    rows[i].log == OLD_RELEASE ? NULL : logged);
 		}

@@ -133,53 +133,11 @@ test_samples_and_sights_are_those_of_the_records_from_an_offset_on(void **unused
 	kafka_close(q.reader);
 }
 
-/* ---- runs ---- */
-
-static void
-test_runs_are_those_of_the_file_then_those_of_the_ledger(void **unused)
-{
-	static char *configured[] = {(char *)"two", (char *)"one"};
-	static const struct {
-		const char *name;
-		bool configured;
-		uint64_t known;
-		int64_t seen_ms;
-	} rows[] = {
-	    {"two", true, 0, -1}, {"one", true, 30, 5}, {"old", false, 40, -1},
-	    {"ahead", false, 50, 0}, /* by another clock */
-	};
-	struct ledger_run known[] = {
-	    {(char *)"one", 30}, {(char *)"old", 40}, {(char *)"mixer", 1}, {(char *)"ahead", 50}};
-	struct status_seen seen[] = {{30, 95}, {40, -1}, {1, 99}, {50, 200}};
-	const struct config c = {.kafka = mock_properties,
-	    .mix = {.name = (char *)"m",
-		.lanes = 2,
-		.partitions = 2,
-		.runs = {.n = 2, .text = configured}}};
-	struct status_query q = {.config = &c};
-	struct status st = {
-	    .config = &c, .ledger = {.run = known, .runs_n = 4}, .seen = seen, .now_ms = 100};
-
-	(void)unused;
-	assert_int_equal(status_runs_open(&q, &st, false, &f), FAIL_NONE);
-	assert_int_equal(st.runs_n, 4);
-	EACH_NAMED_ROW(i, rows, name) {
-		assert_string_equal(st.run[i].name, rows[i].name);
-		assert_int_equal(st.run[i].configured, rows[i].configured);
-		assert_int_equal(st.run[i].known, rows[i].known);
-		assert_int_equal(st.run[i].seen_ms, rows[i].seen_ms);
-		assert_true(!st.run[i].committed && st.run[i].bad[0] == '\0');
-	}
-	free(st.run);
-	status_runs_close(&q);
-}
-
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_samples_and_sights_are_those_of_the_records_from_an_offset_on),
-	    cmocka_unit_test(test_runs_are_those_of_the_file_then_those_of_the_ledger),
 	};
 
 	return cmocka_run_group_tests(tests, mock_begin, mock_end);

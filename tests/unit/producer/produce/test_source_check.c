@@ -64,6 +64,8 @@ test_fields_that_no_record_has_are_named_with_those_that_are_there(void **unused
 	    /* Its own records are asked for a text, and there is none of them. */
 	    {"where: {field: kind, equals: x}, ", "{\"kind\": \"y\"}\n", NULL, 0},
 	    {"where: {field: kind, equals: x}, ", "{\"kind\": \"xx\"}\n", NULL, 0},
+	    {"where: {field: kind, equals: xy}, ", "{\"kind\": \"x\"}\n", NULL, 0},
+	    {"where: {field: kind, equals: x}, ", "{\"kind\": \"\"}\n", NULL, 0},
 	    {"where: {field: kind, equals: x}, ",
 		"{\"kind\": \"y\", \"text\": \"a\"}\n"
 		"{\"kind\": \"x\"}\n",
