@@ -100,13 +100,13 @@ test_a_run_is_where_its_commits_are(void **unused)
 		const bool shares = rows[i].partitions < rows[i].lanes;
 		char *run[] = {(char *)(uintptr_t)rows[i].run}, group[32];
 		const struct config c = {.kafka = mock_properties,
-		    .mix = {.name = (char *)"m",
+		    .mix = {.name = (char *)"q",
 			.lanes = rows[i].lanes,
 			.partitions = rows[i].partitions,
 			.runs = {.n = 1, .text = run}}};
 		struct planned_topic topic[] = {
-		    {.name = "m.batches", .kind = TOPIC_BATCHES, .domain = -1},
-		    {.name = "m.lanes", .kind = TOPIC_LANES, .domain = -1}};
+		    {.name = "q.batches", .kind = TOPIC_BATCHES, .domain = -1},
+		    {.name = "q.lanes", .kind = TOPIC_LANES, .domain = -1}};
 		struct topic_plan plan = {2, topic};
 		struct topics_report report[] = {{.exists = true, .partitions = 1},
 		    {.exists = shares, .partitions = rows[i].exists}};
@@ -117,8 +117,8 @@ test_a_run_is_where_its_commits_are(void **unused)
 			report[0].exists = rows[i].exists > 0;
 			report[0].partitions = rows[i].exists;
 		}
-		snprintf(group, sizeof(group), "m.%s", rows[i].run);
-		commit(group, shares ? "m.lanes" : "m.batches", rows[i].step, rows[i].text);
+		snprintf(group, sizeof(group), "q.%s", rows[i].run);
+		commit(group, shares ? "q.lanes" : "q.batches", rows[i].step, rows[i].text);
 		assert_int_equal(status_runs_open(&q, &st, false, &f), FAIL_NONE);
 		assert_int_equal(status_runs_read(&q, &st, &f), FAIL_NONE);
 		assert_int_equal(st.run[0].committed, rows[i].any);
@@ -137,8 +137,8 @@ begin(void **unused)
 {
 	if (mock_begin(unused) != 0)
 		return -1;
-	mock_topic("m.batches", LANES);
-	mock_topic("m.lanes", LANES);
+	mock_topic("q.batches", LANES);
+	mock_topic("q.lanes", LANES);
 	return 0;
 }
 
