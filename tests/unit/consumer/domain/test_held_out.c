@@ -47,7 +47,7 @@ test_a_set_is_read_once_partition_by_partition(void **unused)
 	} rows[] = {
 	    {"h0", 1, {{0, 1, 2, END + 3, -1}}, {3}},
 	    {"h1", 1, {{0, 1, 2, -1}}, {3}}, /* no End yet */
-	    /* Published twice, and appended to behind an End, whose next End is to come. */
+	    /* Records are repeated, or follow an End before the next one. */
 	    {"h2", 1, {{0, 1, 0, 1, 2, END + 3, 3, -1}}, {3}},
 	    {"h3", 1, {{0, END + 1, 1, 2, END + 3, -1}}, {3}},
 	    {"h4", 3, {{0, 1, END + 2, -1}, {END + 0, -1}, {0, END + 1, -1}}, {2, 0, 1}},

@@ -73,7 +73,7 @@ test_texts_that_a_record_lacks_are_empty(void **unused)
 	(void)unused;
 	assert_int_equal(
 	    weight_history_read(&h, "no-such-mix", &mock_properties, &l, 5, &f), FAIL_NONE);
-	assert_int_equal(h.n, 1); /* the first version has none before it: nothing is asked */
+	assert_int_equal(h.n, 1); /* no version precedes the first: the broker is not asked */
 	assert_string_equal(h.version[0].reason_id, "");
 	assert_string_equal(h.version[0].phase, "");
 	assert_string_equal(h.version[0].domain[0].name, "");
@@ -89,7 +89,7 @@ bits_of(double value)
 	return bits;
 }
 
-/* Weights of two domains: of WEIGHT_ONE, of the draws of a round, or doubles. */
+/* A weight is a part of WEIGHT_ONE, or of the draws of a round, or a double. */
 static void
 test_shares_and_how_far_a_domain_is_behind(void **unused)
 {

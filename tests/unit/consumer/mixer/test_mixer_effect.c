@@ -94,7 +94,7 @@ test_a_domain_that_loses_or_gets_its_share_is_told(void **unused)
 		const char *first;
 		bool live;
 	} rows[] = {
-	    {0, 0, 2, "code", false}, /* it has none any more, and had one */
+	    {0, 0, 2, "code", false}, /* it loses its share */
 	    {3, 1, 3, "code", false},
 	};
 
@@ -288,7 +288,7 @@ test_the_next_phase_has_its_batch_or_the_plans(void **unused)
 	}
 }
 
-/* Then nothing of it is left for what follows, where it is not drawn any more. */
+/* The change ends the domain's draws, and its pass must not wait for one more. */
 static void
 test_a_pass_that_ends_right_before_the_change_ends_there(void **unused)
 {

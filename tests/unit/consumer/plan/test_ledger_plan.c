@@ -101,7 +101,7 @@ test_every_key_comes_to_its_field(void **unused)
 	assert_int_equal(p->schedule, SCHEDULE_GREEDY);
 	assert_int_equal(p->weights_unit, MIX_BY_TOKENS);
 	assert_true(p->temperature == 0.5 && p->epoch_size == 40);
-	/* One without a partition, and one that the record lacks, are left out. */
+	/* A domain without partitions is left out, and so is a domain that the record lacks. */
 	assert_int_equal(p->sources_n, 2);
 	a = &p->source[0];
 	b = &p->source[1];

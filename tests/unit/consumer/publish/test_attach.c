@@ -11,11 +11,11 @@ static struct ledger_mix mix;
 static struct domains_facts facts[2];
 static struct domains domains = {.n = 2, .facts = facts, .tokenizer = 7};
 
-/* The ledger ends with the record of so many steps. */
+/* The ledger ends with the record that a mixer writes after `steps` steps. */
 static void
-write_last(int64_t steps, enum ledger_kind kind)
+write_last(const struct ledger_mix *x, int64_t steps, enum ledger_kind kind)
 {
-	struct ledger l = ledger_mix_record(&mix, steps);
+	struct ledger l = ledger_mix_record(x, steps);
 
 	l.kind = kind;
 	free(l.mix);
@@ -84,7 +84,7 @@ test_a_mix_ends_where_it_stands_or_later_and_once(void **unused)
 		const struct attach_accept accept = {
 		    .ends = rows[i].ends, .until_step = rows[i].until};
 
-		write_last(rows[i].stands, rows[i].kind);
+		write_last(&mix, rows[i].stands, rows[i].kind);
 		assert_int_equal(
 		    check(&mix, &accept), rows[i].says == NULL ? FAIL_NONE : FAIL_CONFIG);
 		if (rows[i].says != NULL)
@@ -116,7 +116,7 @@ test_whether_a_mix_has_reached_its_last_step(void **unused)
 		int64_t step;
 		bool reached;
 
-		write_last(rows[i].stands, rows[i].kind);
+		write_last(&mix, rows[i].stands, rows[i].kind);
 		open_attach(&a, &mix, &accept);
 		assert_int_equal(attach_reached(&a, &reached, &step, &f), FAIL_NONE);
 		assert_int_equal(reached, rows[i].reached);
@@ -132,7 +132,7 @@ test_whether_a_mix_has_reached_its_last_step(void **unused)
 
 /* ---- a changed configuration ---- */
 
-static char changes[4096]; /* what the last confirm() was told */
+static char changes[4096]; /* the text of the last confirm() */
 static bool refuses;
 
 static enum fail_code
@@ -187,7 +187,7 @@ test_a_changed_configuration_is_taken_if_it_is_accepted_and_a_step_follows(void 
 		    .confirm = confirm};
 
 		changes[0] = '\0';
-		write_last(4, rows[i].kind);
+		write_last(&mix, 4, rows[i].kind);
 		assert_int_equal(check(&x, &accept), rows[i].code);
 		assert_int_equal(changes[0] != '\0', rows[i].code == FAIL_NONE);
 		if (rows[i].says != NULL)
@@ -204,7 +204,7 @@ test_all_that_a_changed_configuration_changes_is_told_before_it_is_taken(void **
 	struct ledger_mix x;
 
 	(void)unused;
-	write_last(4, LEDGER_STEPS);
+	write_last(&mix, 4, LEDGER_STEPS);
 	open_changed(&x);
 	assert_int_equal(check(&x, &accept), FAIL_NONE);
 	assert_non_null(
@@ -252,6 +252,73 @@ test_a_record_that_contradicts_itself_or_is_of_another_mix_is_refused(void **unu
 	ledger_clear(&l);
 }
 
+/* Weights by size: those of the first start, until a changed configuration is accepted. */
+static void
+test_weights_by_size_are_those_of_the_ledger_unless_a_change_is_accepted(void **unused)
+{
+	struct attach_accept accept = {.until_step = UINT64_MAX, .confirm = confirm};
+	struct ledger_mix x;
+
+	(void)unused;
+	ledger_mix_open(&x, 1);
+	x.c.mix.weights_kind = CONFIG_WEIGHTS_SIZE;
+	x.c.mix.phases_n = 0;
+	config_plan_close(&x.plan);
+	free(x.text);
+	assert_int_equal(config_plan_open(&x.plan, &x.c, x.length, &f), FAIL_NONE);
+	assert_int_equal(bound_config_text(&x.text, &x.c, &x.plan, 7, &f), FAIL_NONE);
+	write_last(&x, 4, LEDGER_STEPS);
+	x.sequences[0] = 1600; /* of 2000 */
+	changes[0] = '\0';
+	assert_int_equal(check(&x, &accept), FAIL_NONE);
+	assert_string_equal(changes, "");
+	accept.accept = true;
+	assert_int_equal(check(&x, &accept), FAIL_NONE);
+	assert_non_null(strstr(changes, "share 60.0000 % -> weight 0.8, share 80.0000 %"));
+	ledger_mix_close(&x);
+}
+
+/* ---- attaching ---- */
+
+static void
+test_a_mix_that_has_ended_is_over_and_other_partitions_are_refused(void **unused)
+{
+	static const struct attach_accept accept = {.until_step = UINT64_MAX};
+
+	(void)unused;
+	write_last(&mix, 4, LEDGER_END);
+	for (size_t other = 0; other <= 2; other++) { /* 2: none of the domains */
+		struct ledger last = {0};
+		struct mixer *m = NULL;
+		struct lead *lead;
+		struct attach a;
+		bool found, over;
+
+		open_attach(&a, &mix, &accept);
+		assert_int_equal(lead_open(&lead, a.config, &f), FAIL_NONE);
+		assert_int_equal(attach_look(&a, &last, &found, &f), FAIL_NONE);
+		assert_true(found);
+		for (size_t i = 0; i < 2; i++)
+			snprintf(facts[i].name, sizeof(facts[i].name), "%s", i == 0 ? "a" : "b");
+		if (other < 2)
+			facts[other].partitions_n = 2;
+		assert_int_equal(attach_take(&a, lead, &last, found, &m, &over, &f),
+		    other < 2 ? FAIL_CONFIG : FAIL_NONE);
+		assert_int_equal(over, other == 2);
+		if (other < 2) {
+			assert_memory_equal(f.text, other == 0 ? "domain a" : "domain b", 8);
+			assert_non_null(strstr(
+			    f.text, ": the mix was begun with 1 partitions, now there are 2"));
+		} else {
+			assert_int_equal(mixer_step_next(m), 4);
+		}
+		mixer_close(m);
+		lead_close(lead);
+		ledger_clear(&last);
+		attach_close(&a);
+	}
+}
+
 static int
 begin(void **unused)
 {
@@ -280,6 +347,9 @@ main(void)
 	    cmocka_unit_test(
 		test_all_that_a_changed_configuration_changes_is_told_before_it_is_taken),
 	    cmocka_unit_test(test_a_record_that_contradicts_itself_or_is_of_another_mix_is_refused),
+	    cmocka_unit_test(
+		test_weights_by_size_are_those_of_the_ledger_unless_a_change_is_accepted),
+	    cmocka_unit_test(test_a_mix_that_has_ended_is_over_and_other_partitions_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

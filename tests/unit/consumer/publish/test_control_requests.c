@@ -1,5 +1,5 @@
 /*
- * control_requests.h: where a mixer reads on, and what becomes of each record, with control topics
+ * control_requests.h: at which record a mixer continues, and what becomes of each record, with control topics
  * in a mock cluster.
  */
 #include "consumer/publish/control_requests.h"
@@ -271,7 +271,7 @@ test_a_record_is_passed_over_if_it_was_answered_or_is_no_request(void **unused)
 	close_scene(&s);
 }
 
-/* Four of these fit into 4 MB, a fifth does not. One that is cancelled makes room. */
+/* Four of these fit into 4 MB, and a fifth does not. A cancelled one makes room. */
 static void
 test_a_request_that_the_ledger_record_has_no_room_for_is_refused(void **unused)
 {

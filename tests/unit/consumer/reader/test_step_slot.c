@@ -14,7 +14,7 @@ open_pool(void **unused)
 	return step_pool_open(&pool, LANES, 4, &f) != FAIL_NONE;
 }
 
-/* A slot keeps its mark while it is in the pool; a new one has none. */
+/* A slot keeps its mark while it is in the pool. The mark of a new slot is 0. */
 static struct step_slot *
 get(uint64_t mark)
 {
@@ -85,7 +85,7 @@ test_a_slot_goes_back_when_its_last_holder_ends(void **unused)
 		else
 			step_slot_take_back(slot);
 		other = get(0);
-		assert_ptr_equal(other, slot); /* the one that came back last */
+		assert_ptr_equal(other, slot); /* the last to come back */
 		assert_int_equal(other->lead, i + 1);
 		step_pool_put(other);
 	}

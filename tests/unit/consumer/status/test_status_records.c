@@ -108,7 +108,7 @@ test_samples_and_sights_are_those_of_the_records_from_an_offset_on(void **unused
 	    {6, 2, 5},  /* older ones are given back, */
 	    {6, 1, 5},  /* and read again */
 	    {7, 2, 6},  /* one more */
-	    {10, 3, 9}, /* several, and none of before for some */
+	    {10, 3, 9}, /* several, and the oldest is not wanted */
 	    {10, 9, 9},
 	    {10, 0, 4}, /* a ledger that was recreated ends earlier */
 	    {80, 0, 79},

@@ -72,7 +72,7 @@ commit(const char *group, const char *topic, const uint64_t step[static LANES], 
 	kafka_close(rk);
 }
 
-/* Lanes are the partitions of <mix>.batches, or where they share them, of <mix>.lanes. */
+/* Lanes are the partitions of <mix>.batches, or of <mix>.lanes if lanes share partitions. */
 static void
 test_a_run_is_where_its_commits_are(void **unused)
 {

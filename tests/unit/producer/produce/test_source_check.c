@@ -61,7 +61,7 @@ test_fields_that_no_record_has_are_named_with_those_that_are_there(void **unused
 	    {"where: {field: kind, equals: x}, ", "{\"kind\": \"x\", \"text\": \"a\"}\n", NULL, 0},
 	    {"where: {field: kind, equals: x}, ", "{\"text\": \"a\"}\n",
 		"domains.web.where.field: no field `kind` in the first 1 record of ", FAIL_CONFIG},
-	    /* Its own records are asked for a text, and there is none of them. */
+	    /* No record is this domain's, so none needs a text. */
 	    {"where: {field: kind, equals: x}, ", "{\"kind\": \"y\"}\n", NULL, 0},
 	    {"where: {field: kind, equals: x}, ", "{\"kind\": \"xx\"}\n", NULL, 0},
 	    {"where: {field: kind, equals: xy}, ", "{\"kind\": \"x\"}\n", NULL, 0},
@@ -98,7 +98,7 @@ test_files_whose_records_cannot_be_read_are_refused(void **unused)
 	    {"nothing\n", "domains.web.train: none of the first 1 records of "},
 	    {"nothing\nat all\n", "none of the first 2 records of "},
 	    {"nothing\n{\"text\": \"a\"}\n", NULL}, /* one can */
-	    /* An array or object that goes on in the next lines. */
+	    /* An array or object that continues in the next lines. */
 	    {"[\n{\"text\": \"a\"}\n]\n", "domains.web.train: the first record of "},
 	    {"{\n\"text\": \"a\"\n}\n{\"text\": \"a\"}\n", "the first record of "},
 	    {"[1]\n{\"text\": \"a\"}\n", NULL},
