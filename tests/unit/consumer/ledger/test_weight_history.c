@@ -167,7 +167,7 @@ static void
 test_all_versions_are_found_wherever_transactions_end(void **unused)
 {
 	enum { RECORDS_MAX = 16 };
-	static const size_t most[] = {3, 4, LEDGER_MIX_PHASES + 2};
+	static const size_t most[] = {4, LEDGER_MIX_PHASES + 2};
 	static const int64_t ends[][RECORDS_MAX] = {
 	    {0, 12},       /* all versions between two records are derived */
 	    {0, 4, 8, 12}, /* some are */
