@@ -150,10 +150,10 @@ rd_kafka_message_t *kafka_poll(rd_kafka_t *rk, int timeout_ms);
 void kafka_set_stop(const struct stop *stop);
 
 /*
- * Waits until the broker answers a metadata request. FAIL_BROKER names bootstrap.servers and the
- * usual cause. A host that DNS does not know yet is waited for as well. Every command calls this first, with a KAFKA_ADMIN handle (which connects no sooner)
- * or one opened `quiet`, so that one clear sentence says "no broker"; failing connections are not
- * logged during the wait.
+ * Waits until the broker answers a metadata request, also for a host that DNS does not know yet.
+ * FAIL_BROKER names bootstrap.servers and the usual cause. Every command calls this first, with a
+ * KAFKA_ADMIN handle (which connects no sooner) or one opened `quiet`, so that one clear sentence
+ * says "no broker"; failing connections are not logged during the wait.
  */
 enum fail_code kafka_wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f);
 

@@ -25,8 +25,8 @@ enum {
 };
 
 /*
- * Named where only the brokers are asked for: librdkafka asks for all topics if it is given none.
- * The topic need not exist, and nothing creates it.
+ * A question about the brokers alone names this topic, because librdkafka asks about all topics if
+ * it is given none. The topic need not exist, and nothing creates it.
  */
 #define ASKED_TOPIC "riffle"
 

@@ -78,9 +78,9 @@ struct mix_options {
 	void *confirm_opaque;
 	/*
 	 * Whether an active mixer runs already. Writes its host into hosts[room], or several as
-	 * election_group_hosts(). A mixer that was killed counts until its session ends. A mixer that is no standby asks this when it
-	 * starts. If until_step is reached and another mixer runs, it does nothing. NULL: the
-	 * other mixer would be fenced.
+	 * election_group_hosts(). A mixer that was killed counts until its session ends. A mixer
+	 * that is no standby asks this when it starts. If until_step is reached and another mixer
+	 * runs, it does nothing. NULL: the other mixer would be fenced.
 	 */
 	bool (*active)(const struct config *c, char *hosts, size_t room);
 	/*

@@ -65,7 +65,7 @@ struct prefetch_options {
 	void (*why)(void *opaque, const struct reader *r, char *reason, size_t room);
 	/*
 	 * What asks a broker for the caller, who must not wait for it: called in one of the
-	 * threads, once for each prefetch_do_chore(). NULL: there is none.
+	 * threads, once for each prefetch_do_chore(), which needs it.
 	 */
 	void (*chore)(void *opaque);
 	void *opaque;
