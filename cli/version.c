@@ -58,7 +58,7 @@ print_cluster(rd_kafka_t *rk, const char *servers, struct failure *f)
 
 	if (kafka_wait_broker(rk, BROKER_MS, f) != FAIL_NONE)
 		return f->code;
-	err = rd_kafka_metadata(rk, 0, NULL, &m, BROKER_MS);
+	err = kafka_ask_brokers(rk, &m, BROKER_MS);
 	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
 		return fail(f, FAIL_BROKER, "asking for the brokers: %s", rd_kafka_err2str(err));
 	id = rd_kafka_clusterid(rk, BROKER_MS);

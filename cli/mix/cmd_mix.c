@@ -111,7 +111,7 @@ confirm(void *yes, const char *changes, struct failure *f)
 
 /* One that was killed less than its session ago counts. Not known: none. */
 static bool
-active(const struct config *c, char *host, size_t room)
+active(const struct config *c, char *hosts, size_t room)
 {
 	char group[TOPIC_MAX_BYTES + 1];
 	struct kafka_member member[MEMBERS_MAX];
@@ -122,12 +122,8 @@ active(const struct config *c, char *host, size_t room)
 	if (kafka_group_members_of(
 		group, &c->kafka, member, MEMBERS_MAX, &n, MEMBERS_MS, &ignored) != FAIL_NONE)
 		return false;
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(member[i].client, "riffle-" ELECTION_ACTIVE) == 0) {
-			snprintf(host, room, "%s", member[i].host);
-			return true;
-		}
-	return false;
+	election_group_hosts(member, n, hosts, room);
+	return hosts[0] != '\0';
 }
 
 /* A text that is not ready by then is the one of before: the mixer waits for the broker. */

@@ -45,7 +45,10 @@ struct role_property {
  * flight, and an idle partition holds it for fetch.wait.max.ms; Nagle's algorithm waits for more to
  * send; linger fills batches (librdkafka's INTRODUCTION.md: "at least 50 ms" for throughput); an
  * open transaction hides all behind it, so that its timeout is how long a crash stalls the readers.
- * A member hears of a change in its group with its next heartbeat.
+ * A member hears of a change in its group with its next heartbeat. A reader has no session in its
+ * group, but librdkafka keeps a commit for session.timeout.ms while it knows no coordinator, and
+ * rd_kafka_destroy() spins until that is over: 45 s by librdkafka's default, if the user may not
+ * ask for the coordinator. We send such a commit again.
  */
 static const struct role_property defaults[] = {
     {EVERY, "bootstrap.servers", "localhost:9092"},
@@ -55,6 +58,7 @@ static const struct role_property defaults[] = {
     {ROLE(KAFKA_READER), "group.id", "riffle"},
     {ROLE(KAFKA_READER), "fetch.wait.max.ms", "10"},
     {ROLE(KAFKA_READER), "fetch.error.backoff.ms", "100"},
+    {ROLE(KAFKA_READER), "session.timeout.ms", "500"},
     {ROLE(KAFKA_WRITER), "linger.ms", "50"},
     {ROLE(KAFKA_WRITER), "queue.buffering.max.kbytes", "131072"},
     {ROLE(KAFKA_TRANSACTIONAL), "linger.ms", "5"},

@@ -26,6 +26,12 @@ enum {
 };
 
 /*
+ * A question about the brokers alone names this topic, because librdkafka asks about all topics if
+ * it is given none. The topic need not exist, and nothing creates it.
+ */
+#define ASKED_TOPIC "riffle"
+
+/*
  * librdkafka takes the first four bytes of an answer for its size. Where they are another
  * protocol's it says "Invalid response size N", and to raise a limit: gives that protocol, or NULL.
  */
@@ -107,21 +113,6 @@ unknown_host(const char *cause, char host[static KAFKA_CAUSE_MAX])
 	while (end > begin && *end != ':')
 		end--;
 	snprintf(host, KAFKA_CAUSE_MAX, "%.*s", (int)(end - begin), begin);
-}
-
-/*
- * Whether waiting is of no use for a name that DNS does not have. The cause is that of the last
- * address, so the others of a list must be waited for.
- */
-static bool
-hopeless_name(rd_kafka_t *rk)
-{
-	struct kafka_handle *h = rd_kafka_opaque(rk);
-	char cause[KAFKA_CAUSE_MAX], host[KAFKA_CAUSE_MAX];
-
-	kafka_log_cause(&h->log, cause);
-	unknown_host(cause, host);
-	return host[0] != '\0' && strchr(h->bootstrap, ',') == NULL;
 }
 
 /* Whether something accepts connections and answers nothing. librdkafka gives up after 10 s. */
@@ -211,22 +202,36 @@ static bool
 first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
 {
 	struct kafka_handle *h = rd_kafka_opaque(rk);
-	char cause[KAFKA_CAUSE_MAX];
+	char cause[KAFKA_CAUSE_MAX], host[KAFKA_CAUSE_MAX];
 	int64_t now_ms = clock_ms();
 
 	if (hopeless(rk) || stopped() || !kafka_again(rk, err, w->deadline_ms))
 		return false;
-	if (now_ms - w->begun_ms >= SAID_MS && hopeless_name(rk))
-		return false;
 	if (!w->said && now_ms - w->begun_ms >= SAID_MS) {
 		w->said = true;
 		kafka_log_cause(&h->log, cause);
+		unknown_host(cause, host);
+		if (host[0] != '\0')
+			snprintf(cause, sizeof(cause), "host %.200s is not known", host);
 		log_warning("kafka: KAFKA-WAIT no broker has answered yet at %s (%s): %s; waiting "
 			    "%" PRId64 " s more",
 		    h->bootstrap, bootstrap_origin(h), cause[0] == '\0' ? "no answer" : cause,
 		    (w->deadline_ms - now_ms + 999) / 1000);
 	}
 	return true;
+}
+
+rd_kafka_resp_err_t
+kafka_ask_brokers(rd_kafka_t *rk, const struct rd_kafka_metadata **out, int timeout_ms)
+{
+	rd_kafka_topic_t *one = rd_kafka_topic_new(rk, ASKED_TOPIC, NULL);
+	rd_kafka_resp_err_t err;
+
+	if (one == NULL)
+		return rd_kafka_last_error();
+	err = rd_kafka_metadata(rk, 0, one, out, timeout_ms);
+	rd_kafka_topic_destroy(one);
+	return err;
 }
 
 static enum fail_code
@@ -237,7 +242,7 @@ wait_broker(rd_kafka_t *rk, int timeout_ms, struct failure *f)
 	rd_kafka_resp_err_t err;
 
 	do {
-		err = rd_kafka_metadata(rk, 0, NULL, &metadata, kafka_slice_ms(wait.deadline_ms));
+		err = kafka_ask_brokers(rk, &metadata, kafka_slice_ms(wait.deadline_ms));
 		if (err == RD_KAFKA_RESP_ERR_NO_ERROR) {
 			kafka_log_set_worked(true);
 			rd_kafka_metadata_destroy(metadata);

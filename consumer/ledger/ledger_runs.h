@@ -34,6 +34,7 @@ void ledger_runs_list(const struct ledger_runs *r, char *out, size_t room);
 /*
  * Warns, READ-RUN-UNKNOWN, if mix.runs has names but not this one, because a mistyped name commits
  * as well as any. Asks for the ledger's last record, and says nothing if it does not get one soon.
+ * A thread that trains must not call it, because a slow broker takes a second or more.
  */
 void ledger_runs_warn(const char *mix, const char *run, const struct properties *properties);
 

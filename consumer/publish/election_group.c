@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -21,6 +22,31 @@ struct election_group {
 	int64_t polled_ms;
 	struct failure refused; /* the user lacks a right; code FAIL_NONE: not so */
 };
+
+/* Whether one of the members before `i` is an active mixer on the same host. */
+static bool
+is_named(const struct kafka_member *member, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(member[k].client, member[i].client) == 0 &&
+		    strcmp(member[k].host, member[i].host) == 0)
+			return true;
+	return false;
+}
+
+void
+election_group_hosts(const struct kafka_member *member, size_t n, char *out, size_t room)
+{
+	size_t used = 0;
+
+	assert(room > 0);
+	out[0] = '\0';
+	for (size_t i = 0; i < n && used < room; i++)
+		if (strcmp(member[i].client, "riffle-" ELECTION_ACTIVE) == 0 &&
+		    !is_named(member, i))
+			used += (size_t)snprintf(out + used, room - used, "%s%s",
+			    used == 0 ? "" : " or ", member[i].host);
+}
 
 /* Joins; gives *out. */
 static enum fail_code

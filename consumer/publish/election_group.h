@@ -25,6 +25,7 @@
 
 #include "common/base/failure.h"
 #include "common/config/properties.h"
+#include "common/kafka/kafka_groups.h"
 
 enum {
 	ELECTION_SESSION_MS = 10000, /* until a member that is silent is out */
@@ -34,6 +35,13 @@ enum {
 
 #define ELECTION_ACTIVE  "mix-active" /* client.id is "riffle-<this>" */
 #define ELECTION_STANDBY "mix-standby"
+
+/*
+ * The hosts of the active mixers among the group's members, as "a or b" in out[room], room > 0; ""
+ * if there is none. A mixer that was killed stays a member until its session ends, so that nobody
+ * can tell which of two members is the mixer whose record is the ledger's last.
+ */
+void election_group_hosts(const struct kafka_member *member, size_t n, char *out, size_t room);
 
 struct election_group;
 

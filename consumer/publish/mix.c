@@ -69,8 +69,8 @@ struct mix {
 
 	/* Attached: from attach() to detach(). */
 	struct assembler *assembler;
-	bool other_runs; /* at the start: an active mixer, on the host `other` */
-	char other[64];
+	bool other_runs; /* at the start: an active mixer, on the host `other`, or one of several */
+	char other[256];
 	bool over; /* the ledger says END, or there is nothing to do beside another mixer */
 
 	/* The loop's clock. */

@@ -77,12 +77,12 @@ struct mix_options {
 	enum fail_code (*confirm)(void *opaque, const char *changes, struct failure *f);
 	void *confirm_opaque;
 	/*
-	 * Whether an active mixer runs already. Writes its host into host[room]. A mixer that was
-	 * killed counts until its session ends. A mixer that is no standby asks this when it
-	 * starts. If until_step is reached and another mixer runs, it does nothing. NULL: the
-	 * other mixer would be fenced.
+	 * Whether an active mixer runs already. Writes its host into hosts[room], or several as
+	 * election_group_hosts(). A mixer that was killed counts until its session ends. A mixer
+	 * that is no standby asks this when it starts. If until_step is reached and another mixer
+	 * runs, it does nothing. NULL: the other mixer would be fenced.
 	 */
-	bool (*active)(const struct config *c, char *host, size_t room);
+	bool (*active)(const struct config *c, char *hosts, size_t room);
 	/*
 	 * Called once, when the mix first waits: for trainers, for a domain, or for its turn. NULL:
 	 * nobody is told.

@@ -54,6 +54,7 @@ struct prefetch {
 	bool collects; /* a thread does */
 	uint32_t busy; /* threads that do not rest */
 	bool paused, stop;
+	bool chore; /* it is to be called */
 	char reason[PREFETCH_REASON_MAX];
 
 	bool expired; /* the caller's: of the failure given last */
@@ -203,6 +204,19 @@ decode_locked(
 		entry->failure = f;
 }
 
+/* Lock is held, and let go meanwhile. */
+static void
+do_chore_locked(struct prefetch *p)
+{
+	p->chore = false;
+	p->busy++;
+	pthread_mutex_unlock(&p->lock);
+	p->o.chore(p->o.opaque);
+	pthread_mutex_lock(&p->lock);
+	p->busy--;
+	pthread_cond_broadcast(&p->done);
+}
+
 static void
 work(struct prefetch *p, struct frame_codec *codec)
 {
@@ -211,6 +225,10 @@ work(struct prefetch *p, struct frame_codec *codec)
 		struct step_slot *slot;
 		uint64_t number = 0;
 
+		if (p->chore) {
+			do_chore_locked(p);
+			continue;
+		}
 		if (!may_collect(p)) {
 			pthread_cond_wait(&p->work, &p->lock);
 			continue;
@@ -301,7 +319,7 @@ rest(struct prefetch *p)
 	atomic_store(&p->interrupt, true);
 	if (p->collects)
 		lanes_wake(p->reader->lanes);
-	while (p->busy > 0)
+	while (p->busy > 0 || p->chore)
 		pthread_cond_wait(&p->done, &p->lock);
 	assert(!p->collects);
 	lanes_sleep(p->reader->lanes);
@@ -345,6 +363,17 @@ prefetch_resume(struct prefetch *p)
 	p->state = COLLECT_ON;
 	p->reason[0] = '\0';
 	atomic_store(&p->interrupt, false);
+	pthread_cond_signal(&p->work);
+	pthread_mutex_unlock(&p->lock);
+}
+
+void
+prefetch_do_chore(struct prefetch *p)
+{
+	assert(p->o.chore != NULL);
+	pthread_mutex_lock(&p->lock);
+	assert(!p->paused);
+	p->chore = true;
 	pthread_cond_signal(&p->work);
 	pthread_mutex_unlock(&p->lock);
 }

@@ -63,6 +63,11 @@ struct prefetch_options {
 	 * not come into reason[room]. NULL: no reasons.
 	 */
 	void (*why)(void *opaque, const struct reader *r, char *reason, size_t room);
+	/*
+	 * What asks a broker for the caller, who must not wait for it: called in one of the
+	 * threads, once for each prefetch_do_chore(), which needs it.
+	 */
+	void (*chore)(void *opaque);
 	void *opaque;
 };
 
@@ -88,6 +93,11 @@ uint64_t prefetch_depth(struct prefetch *p);
 
 /* Whether the last prefetch_next() failed because the step is not kept any more. */
 bool prefetch_expired(const struct prefetch *p);
+
+/*
+ * Has `chore` called soon. It has returned before prefetch_pause() and prefetch_close() do.
+ */
+void prefetch_do_chore(struct prefetch *p);
 
 /* The caller has given the step of the last prefetch_next() back: there may be room. */
 void prefetch_given_back(struct prefetch *p);

@@ -170,6 +170,15 @@ why(void *opaque, const struct reader *reader, char *reason, size_t room)
 		    reason, room);
 }
 
+/* Called in a thread of `prefetch`, too. */
+static void
+check_run(void *opaque)
+{
+	const struct riffle *r = opaque;
+
+	ledger_runs_warn(r->reader.mix, r->reader.run, &r->properties);
+}
+
 static enum fail_code
 take_checkpoint(struct mix_mark *out, uint64_t *step, const struct riffle_checkpoint *checkpoint,
     struct failure *f)
@@ -228,6 +237,7 @@ start(struct riffle *r, const struct riffle_options *o, struct failure *f)
 	    .ahead_bytes = ahead_of(o),
 	    .threads = o->threads == 0 ? THREADS_DEFAULT : o->threads,
 	    .why = why,
+	    .chore = check_run,
 	    .opaque = r,
 	};
 	enum fail_code code;
@@ -534,7 +544,7 @@ ask_commit(struct riffle *r, struct failure *f)
 {
 	atomic_store(&r->commits, true);
 	if (!r->run_checked)
-		ledger_runs_warn(r->reader.mix, r->reader.run, &r->properties);
+		prefetch_do_chore(r->prefetch);
 	r->run_checked = true;
 	committer_look(r->committer, r->reader.mix, r->reader.run, clock_ms());
 	commit_pace_asked(&r->pace);

@@ -355,6 +355,60 @@ def test_a_command_works_with_its_rights_and_names_each_one_that_is_missing(worl
         acls.take(WORKER, rights)
 
 
+DENIED = """
+import json, resource, sys, time, riffle
+begun = time.monotonic()
+try:
+    with riffle.Reader("accmix", step=int(sys.argv[1]), commit_every=1, properties=json.load(sys.stdin)) as reader:
+        for step in reader:
+            pass
+finally:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(time.monotonic() - begun, used.ru_utime + used.ru_stime)
+"""
+
+
+def test_a_trainer_without_rights_on_its_group_ends_soon_and_does_not_spin(world):
+    """Its commit is never sent, and librdkafka keeps it while the reader is closed."""
+    rights = [right for right in world.rights("read") if right[1] == "topic"]
+    world.broker.acls.give(WORKER, rights)
+    try:
+        done = subprocess.run([sys.executable, "-c", DENIED, str(world.retained)], env=Package.env, capture_output=True, text=True,
+                              timeout=60, input=json.dumps(json.loads((world.folder / "worker.yml").read_text())["kafka"]))
+    finally:
+        world.broker.acls.take(WORKER, rights)
+    assert done.returncode == 1 and "user worker lacks READ on group accmix.trainers" in done.stderr, done.stderr
+    wall, cpu = map(float, done.stdout.split())
+    assert wall < 4 and cpu < 1 and "KAFKA-CLOSE" not in done.stderr, (done.stdout, done.stderr)
+
+
+def test_status_without_read_on_the_arrivals_says_that_it_cannot_tell_and_shows_the_rest(world, tmp_path):
+    (tmp_path / "code.jsonl").write_text(documents("live", 20))
+    for user in ("admin", "worker"):
+        config = json.loads((world.folder / f"{user}.yml").read_text())
+        config.update(corpus="alive", domains={"code": {"train": [str(tmp_path / "code.jsonl")], "live": True}})
+        config["mix"] = {**config["mix"], "name": "livemix", "weights": {"code": 1}}
+        (world.folder / f"live-{user}.yml").write_text(json.dumps(config))
+    for words in (["topics", "--create"], ["produce"]):
+        world.run("live-admin", *words)
+    acls, rights = world.broker.acls, world.rights("status", "live-admin")
+    hidden, seen = ("READ", "topic", "literal", "alive.arrivals"), ("DESCRIBE", "topic", "literal", "alive.arrivals")
+    acls.give(WORKER, rights)
+    try:
+        allowed = world.run("live-worker", "status", "--json")
+        acls.give(WORKER, [seen])
+        acls.take(WORKER, [hidden])
+        denied = world.run("live-worker", "status", "--json")
+    finally:
+        acls.take(WORKER, [*rights, seen])
+    assert "STATUS-ARRIVALS-HIDDEN" not in allowed.stderr
+    warned, = (line for line in denied.stderr.splitlines() if "STATUS-ARRIVALS-HIDDEN" in line)
+    assert "user worker lacks READ on topic alive.arrivals " in warned and "cannot tell whether another program has written there" in warned
+    can, cannot = json.loads(allowed.stdout), json.loads(denied.stdout)
+    assert (can.pop("arrivals_foreign"), cannot.pop("arrivals_foreign")) == (0, None)
+    assert can["domains"] == cannot["domains"] and can["problem_list"] == cannot["problem_list"]
+
+
 @pytest.mark.parametrize("flag, operation", [("--create", "CREATE"), ("--delete", "DELETE")])
 def test_topics_are_made_and_deleted_with_their_rights_and_each_one_missing_is_named(world, flag, operation):
     command = f"topics-{flag[2:]}"

@@ -565,6 +565,25 @@ def test_a_wait_says_that_the_mixer_is_behind(with_feedback, riffle_module, boot
             reader.next(3)
 
 
+def test_a_checkpoint_beyond_the_mix_waits_for_a_named_step_and_is_refused_once_the_mix_has_ended(
+        fill, configure, riffle, unique, riffle_module, bootstrap):
+    """The mix may come to the step of the checkpoint, so a reader waits for it until it knows that it never comes."""
+    fill("a")
+    path, mix = configure({"a": 1}), f"{unique}-mix"
+    riffle("mix", "-c", path, "--until-step", 10)
+    with riffle_module.Reader(mix, bootstrap, step=0) as reader:
+        state = {**reader.state_dict(), "step": 99}
+        reader.load_state_dict(state)
+        with pytest.raises(riffle_module.StepTimeout,
+                           match=f"^step 99 of mix {mix} did not come within 3 s: no mixer runs; step 10 is next: start `riffle mix`$"):
+            reader.next(3)
+        riffle("mix", "-c", path, "--end-at-step", 20)
+        with pytest.raises(riffle_module.UsageError, match=f"mix {mix} ended before step 20, so that no step 99 comes"):
+            reader.next(30)
+        reader.load_state_dict({**state, "step": 19})
+        assert reader.next(30).step == 19
+
+
 def test_a_wait_says_for_which_run_the_mixer_waits(fill, configure, riffle, unique, riffle_module, bootstrap, wait_for):
     fill("a")
     path = configure({"a": 1}, max_lead_steps=4, runs=["r"])

@@ -670,12 +670,20 @@ def test_a_number_below_0_is_a_whole_number_that_is_out_of_range(riffle):
 @pytest.mark.parametrize("address, code, says", [
     ("http://127.0.0.1:9092", 2, "RIFFLE_BOOTSTRAP: bootstrap.servers is http://127.0.0.1:9092: write HOST:PORT, for example 127.0.0.1:9092"),
     ("127.0.0.1:abc", 2, 'RIFFLE_BOOTSTRAP: bootstrap.servers is 127.0.0.1:abc: "abc" is not a port (1 to 65535)'),
-    ("kafka.nowhere.invalid", 1, "host kafka.nowhere.invalid is not known: correct the name (no port was given: 9092 is taken)"),
 ])
 def test_an_address_that_cannot_be_one_is_refused_without_a_long_wait(riffle, write_config, address, code, says):
     path = write_config(GOOD + "kafka: {bootstrap.servers: b1}\n")
     done = riffle("topics", "-c", path, check=False, timeout=7, env={"RIFFLE_BOOTSTRAP": address})
     assert (done.returncode, says in done.stderr) == (code, True), done.stderr
+
+
+def test_a_host_that_is_not_known_is_named_at_once_and_again_after_the_wait(riffle, write_config):
+    """Its DNS entry may be yet to come, so that the wait is that of any broker that does not answer."""
+    done = riffle("topics", "-c", write_config(GOOD), check=False, timeout=60, env={"RIFFLE_BOOTSTRAP": "kafka.nowhere.invalid"})
+    first, last = done.stderr.splitlines()
+    assert "KAFKA-WAIT" in first and "host kafka.nowhere.invalid is not known; waiting " in first, done.stderr
+    assert done.returncode == 1
+    assert "host kafka.nowhere.invalid is not known: correct the name (no port was given: 9092 is taken)" in last, done.stderr
 
 
 def test_a_port_that_answers_nothing_is_no_broker_that_is_down(riffle, write_config):

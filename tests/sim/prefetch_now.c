@@ -117,6 +117,12 @@ prefetch_expired(const struct prefetch *p)
 }
 
 void
+prefetch_do_chore(struct prefetch *p)
+{
+	p->o.chore(p->o.opaque);
+}
+
+void
 prefetch_given_back(struct prefetch *p)
 {
 	(void)p;

@@ -349,6 +349,57 @@ test_no_broker_is_one_sentence_within_the_deadline(void **state)
 	assert_non_null(strstr(f.text, "no broker answers at broker.invalid:9092"));
 }
 
+/* A host of Kubernetes has no DNS entry before its pod is there. */
+static void
+test_a_host_that_is_not_known_is_waited_for_as_long_as_any(void **state)
+{
+	enum { WAITS_MS = 3000 };
+	static const char *const nowhere[] = {"bootstrap.servers", "broker.invalid:9092", NULL};
+	char text[1024];
+	struct capture c;
+	int64_t begin_ms;
+	rd_kafka_t *rk;
+
+	(void)state;
+	assert_int_equal(try_open(&rk, KAFKA_ADMIN, nowhere), FAIL_NONE);
+	capture_begin(&c);
+	begin_ms = clock_ms();
+	assert_int_equal(kafka_wait_broker(rk, WAITS_MS, &f), FAIL_BROKER);
+	assert_true(clock_ms() - begin_ms >= WAITS_MS);
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 1);
+	assert_non_null(strstr(text,
+	    "KAFKA-WAIT no broker has answered yet at broker.invalid:9092 "
+	    "(bootstrap.servers): host broker.invalid is not known; waiting 1 s more"));
+	assert_non_null(strstr(f.text, "host broker.invalid is not known: correct the name"));
+	kafka_close(rk);
+}
+
+/* The metadata of 100 topics do not fit into the response that this handle takes. */
+static void
+test_waiting_for_a_broker_does_not_ask_about_all_topics(void **state)
+{
+	const char *pairs[] = {
+	    "bootstrap.servers", NULL, "receive.message.max.bytes", "2000", NULL};
+	rd_kafka_t *owner = open_mock(KAFKA_ADMIN), *rk;
+	rd_kafka_mock_cluster_t *mock = rd_kafka_handle_mock_cluster(owner);
+	const struct rd_kafka_metadata *m;
+	char name[32];
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof(name), "demo.domain%d", i);
+		rd_kafka_mock_topic_create(mock, name, 1, 1);
+	}
+	pairs[1] = rd_kafka_mock_cluster_bootstraps(mock);
+	assert_int_equal(try_open(&rk, KAFKA_ADMIN, pairs), FAIL_NONE);
+	assert_int_equal(kafka_wait_broker(rk, WAIT_MS, &f), FAIL_NONE);
+	assert_int_equal(kafka_ask_brokers(rk, &m, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(m->broker_cnt, 3);
+	rd_kafka_metadata_destroy(m);
+	kafka_close(rk);
+	kafka_close(owner);
+}
+
 static void
 test_a_broker_that_answers_is_found(void **state)
 {
@@ -1186,7 +1237,9 @@ main(void)
 	    cmocka_unit_test(test_the_largest_record_passes_the_clients_own_limits),
 	    cmocka_unit_test(test_a_record_that_librdkafka_can_not_send_is_a_config_error),
 	    cmocka_unit_test(test_no_broker_is_one_sentence_within_the_deadline),
+	    cmocka_unit_test(test_a_host_that_is_not_known_is_waited_for_as_long_as_any),
 	    cmocka_unit_test(test_a_broker_that_answers_is_found),
+	    cmocka_unit_test(test_waiting_for_a_broker_does_not_ask_about_all_topics),
 	    cmocka_unit_test(test_partitions_are_counted_and_a_missing_topic_has_none),
 	    cmocka_unit_test(test_watermarks_of_many_partitions_come_at_once),
 	    cmocka_unit_test(test_a_leader_that_has_died_is_not_asked_until_time_runs_out),

@@ -169,6 +169,24 @@ test_a_step_that_a_buffer_had_no_room_for_is_not_given_after_a_seek(void **unuse
 	assert_next(6);
 }
 
+/* Whether mix.runs has the run is asked of the broker, for the first commit. */
+static void
+test_the_first_commit_does_not_wait_for_a_slow_broker(void **unused)
+{
+	enum { SLOW_MS = 400 };
+	struct riffle_error e;
+	int64_t begun_ms;
+
+	(void)unused;
+	assert_next(0);
+	rd_kafka_mock_broker_set_rtt(cluster, 1, SLOW_MS);
+	begun_ms = clock_ms();
+	assert_int_equal(riffle_commit_async(reader, &e), RIFFLE_OK);
+	assert_true(clock_ms() - begun_ms < SLOW_MS / 2);
+	rd_kafka_mock_broker_set_rtt(cluster, 1, 0);
+	assert_int_equal(riffle_seek(reader, 0, &e), RIFFLE_OK);
+}
+
 static void
 test_seeks_go_forth_and_back(void **unused)
 {
@@ -372,6 +390,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+	    /* First: the first commit of the reader. */
+	    cmocka_unit_test(test_the_first_commit_does_not_wait_for_a_slow_broker),
 	    cmocka_unit_test(test_a_step_that_a_buffer_had_no_room_for_is_not_given_after_a_seek),
 	    cmocka_unit_test(test_seeks_go_forth_and_back),
 	    cmocka_unit_test(test_steps_follow_a_batch_that_changes),
