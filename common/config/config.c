@@ -10,6 +10,7 @@
 #include "common/base/nearest.h"
 #include "common/base/scalar.h"
 #include "common/config/config_internal.h"
+#include "common/config/config_keys.h"
 
 /* ---- maps of the file, by the table ---- */
 
@@ -45,12 +46,12 @@ fail_unknown(const struct config *c, const struct yaml_node *node, const struct 
     const char *key, struct failure *f)
 {
 	char known[CONFIG_KEYS_MAX][CONFIG_PATH_MAX];
-	const char *elsewhere = NULL;
+	const char *elsewhere = config_keys_find(node->key);
 	struct nearest near;
 
 	nearest_init(&near, node->key);
 	for (size_t i = 0; i < config_keys_n; i++) {
-		const char *path = config_keys[i].path, *last = strrchr(path, '.');
+		const char *path = config_keys[i].path;
 
 		if (begins(path, scope->rows)) {
 			const char *rest = path + strlen(scope->rows);
@@ -59,8 +60,6 @@ fail_unknown(const struct config *c, const struct yaml_node *node, const struct 
 			    known[i], sizeof(known[i]), "%.*s", (int)strcspn(rest, ".["), rest);
 			nearest_offer(&near, known[i]);
 		}
-		if (elsewhere == NULL && strcmp(last == NULL ? path : last + 1, node->key) == 0)
-			elsewhere = path;
 	}
 	if (elsewhere != NULL && strchr(elsewhere, '.') == NULL)
 		return config_fail(c, node->line, key, f,

@@ -129,6 +129,24 @@ def test_version_with_verbose_says_why_a_broker_does_not_answer(riffle):
 # --- mistakes on the command line
 
 
+@pytest.mark.parametrize("command, word, hint", [
+    ("status", "cod", "did you mean domain code? `riffle status -c {}` is about all domains;"),
+    ("status", "pretrian", "did you mean --mix pretrain?"),
+    ("read", "weeb", "did you mean --domain web?"),
+    ("repair", "zebra", "did you mean --mix zebra?"),
+])
+def test_a_word_too_many_is_taken_for_a_name(riffle, write_config, command, word, hint):
+    config = write_config(GOOD)
+    done = riffle(command, "-c", config, word, check=False)
+    assert done.returncode == 2
+    assert f"unexpected argument: {word} ({hint.format(config)} usage: riffle {command} -c" in done.stderr
+
+
+@pytest.mark.parametrize("word", ["--lanes", "--world-size"])
+def test_an_option_of_other_loaders_suggests_ours(fails, word):
+    fails(2, f"riffle read: unknown option {word} (did you mean --world?); see riffle read --help", "read", word, "2")
+
+
 @pytest.mark.parametrize("word, sentence", [
     ("reed", "riffle: unknown command reed (did you mean read?); see riffle --help"),
     ("prodcue", "riffle: unknown command prodcue (did you mean produce?); see riffle --help"),
