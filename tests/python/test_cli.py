@@ -142,6 +142,16 @@ def test_a_word_too_many_is_taken_for_a_name(riffle, write_config, command, word
     assert f"unexpected argument: {word} ({hint.format(config)} usage: riffle {command} -c" in done.stderr
 
 
+def test_an_export_into_a_missing_folder_is_refused_before_any_work(riffle, write_config, tmp_path):
+    out = tmp_path / "no" / "such" / "web"
+    words = ["export", "-c", write_config(GOOD), "web", "--format", "npy", "--out", out]
+    done = riffle(*words, check=False)  # neither tokenizer nor broker is there
+    assert done.returncode == 2
+    assert f"--out {out}: folder {out.parent} does not exist: `mkdir -p {out.parent}` makes it" in done.stderr
+    out.parent.mkdir(parents=True)
+    assert "does not exist: `mkdir" not in riffle(*words, check=False).stderr
+
+
 @pytest.mark.parametrize("word", ["--lanes", "--world-size"])
 def test_an_option_of_other_loaders_suggests_ours(fails, word):
     fails(2, f"riffle read: unknown option {word} (did you mean --world?); see riffle read --help", "read", word, "2")
