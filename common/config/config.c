@@ -669,6 +669,18 @@ config_is_set(const struct config *c, const char *key)
 }
 
 enum fail_code
+config_fail_domain(
+    const struct config *c, const struct config_domain *d, const char *key, struct failure *f)
+{
+	char path[NAME_MAX_BYTES + 64];
+
+	snprintf(path, sizeof(path), "domains.%s.%s", d->name, key);
+	if (d->line == 0 || config_is_set(c, path))
+		return fail_within(f, "-s %s", path);
+	return fail_within(f, "%s:%d: %s", c->path, d->line, path);
+}
+
+enum fail_code
 config_need_mix(const struct config *c, struct failure *f)
 {
 	if (c->mix.name != NULL)

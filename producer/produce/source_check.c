@@ -30,16 +30,10 @@ struct look {
 	size_t own;         /* records that are this domain's by `where` */
 };
 
-/* Puts "run.yml:7: domains.code.KEY: " in front of what failed. */
 static enum fail_code
 fail_key(const struct look *l, const char *key, struct failure *f)
 {
-	char path[NAME_MAX_BYTES + 64];
-
-	snprintf(path, sizeof(path), "domains.%s.%s", l->d->name, key);
-	if (l->d->line == 0 || config_is_set(l->c, path))
-		return fail_within(f, "-s domains.%s.%s", l->d->name, key);
-	return fail_within(f, "%s:%d: domains.%s.%s", l->c->path, l->d->line, l->d->name, key);
+	return config_fail_domain(l->c, l->d, key, f);
 }
 
 static void
