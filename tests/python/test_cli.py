@@ -714,6 +714,8 @@ def test_a_port_that_answers_nothing_is_no_broker_that_is_down(riffle, write_con
     assert done.returncode == 1
     assert f"no broker answers at {address}" in done.stderr and "it accepts connections but does not answer as a Kafka broker" in done.stderr
     assert "is it running" not in done.stderr
+    early = next(line for line in done.stderr.splitlines() if "KAFKA-WAIT" in line)
+    assert re.search(rf"at {address} \(.*\): it accepts connections, but has not answered as a Kafka broker does; waiting \d+ s more$", early)
 
 
 def test_an_empty_address_of_the_broker_is_refused_at_once_with_its_place(riffle, write_config):
