@@ -718,6 +718,18 @@ def test_a_port_that_answers_nothing_is_no_broker_that_is_down(riffle, write_con
     assert re.search(rf"at {address} \(.*\): it accepts connections, but has not answered as a Kafka broker does; waiting \d+ s more$", early)
 
 
+@pytest.mark.parametrize("words, source", [
+    ([], "RIFFLE_BOOTSTRAP"),
+    (["-s", "kafka.bootstrap.servers=h:s"], "-s"),
+    (["-s", "kafka.bootstrap.servers=h:s", "-X", "bootstrap.servers=h:X"], "-X"),
+])
+def test_the_order_in_which_addresses_of_the_broker_win(fails, write_config, words, source):
+    path = write_config(GOOD + "kafka: {bootstrap.servers: 'h:file'}\n")
+    port = source[-1] if source.startswith("-") else "environment"
+    fails(2, f'riffle topics: {source}: bootstrap.servers is h:{port}: "{port}" is not a port (1 to 65535)', "topics", "-c", path,
+          *words, env={"RIFFLE_BOOTSTRAP": "h:environment"})
+
+
 def test_an_empty_address_of_the_broker_is_refused_at_once_with_its_place(riffle, write_config):
     """librdkafka takes it, and would wait for a broker."""
     path = write_config(GOOD + 'kafka: {bootstrap.servers: " "}\n')
