@@ -12,7 +12,6 @@
 #include "common/base/log.h"
 #include "common/base/nearest.h"
 #include "common/base/scalar.h"
-#include "common/config/config_keys.h"
 
 enum { LONG_FIRST = 256 }; /* + row: what getopt_long() answers for a long option */
 
@@ -347,7 +346,7 @@ find_key(const struct command *c, char *name)
 {
 	for (char *at = name; *at != '\0'; at++)
 		*at = *at == '-' ? '_' : *at;
-	return (c->common & OPTIONS_CONFIG) != 0 ? config_keys_find(name) : NULL;
+	return (c->common & OPTIONS_CONFIG) != 0 ? config_find_key(name) : NULL;
 }
 
 static enum fail_code

@@ -10,7 +10,6 @@
 #include "common/base/nearest.h"
 #include "common/base/scalar.h"
 #include "common/config/config_internal.h"
-#include "common/config/config_keys.h"
 
 /* ---- maps of the file, by the table ---- */
 
@@ -40,13 +39,25 @@ find_row(const char *path, bool *section)
 	return found;
 }
 
+const char *
+config_find_key(const char *name)
+{
+	for (size_t i = 0; i < config_keys_n; i++) {
+		const char *path = config_keys[i].path, *last = strrchr(path, '.');
+
+		if (strcmp(last == NULL ? path : last + 1, name) == 0)
+			return path;
+	}
+	return NULL;
+}
+
 /* Suggests the key of that very name in another section, or the nearest of this one. */
 static enum fail_code
 fail_unknown(const struct config *c, const struct yaml_node *node, const struct config_scope *scope,
     const char *key, struct failure *f)
 {
 	char known[CONFIG_KEYS_MAX][CONFIG_PATH_MAX];
-	const char *elsewhere = config_keys_find(node->key);
+	const char *elsewhere = config_find_key(node->key);
 	struct nearest near;
 
 	nearest_init(&near, node->key);

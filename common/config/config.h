@@ -199,6 +199,9 @@ enum fail_code config_open_with(
     struct config **out, const char *path, const char *const *set, size_t set_n, struct failure *f);
 void config_close(struct config *c); /* NULL is accepted */
 
+/* The path of the first key whose last part is `name`, "mix.lanes" for "lanes"; NULL: no key. */
+const char *config_find_key(const char *name);
+
 /* Whether a key, or a map that it is in, was given by -s: for sentences about its value. */
 bool config_is_set(const struct config *c, const char *key);
 

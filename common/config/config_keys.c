@@ -361,18 +361,6 @@ const struct config_key config_keys[] = {
 const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);
 _Static_assert(sizeof(config_keys) / sizeof(config_keys[0]) <= CONFIG_KEYS_MAX, "CONFIG_KEYS_MAX");
 
-const char *
-config_keys_find(const char *name)
-{
-	for (size_t i = 0; i < config_keys_n; i++) {
-		const char *path = config_keys[i].path, *last = strrchr(path, '.');
-
-		if (strcmp(last == NULL ? path : last + 1, name) == 0)
-			return path;
-	}
-	return NULL;
-}
-
 /* ---- its print ---- */
 
 static const char *const kind_text[] = {
