@@ -7,7 +7,8 @@ const struct command *const command_all[] = {COMMANDS(COMMAND_ROW) NULL};
 
 const struct command_fact command_environment[] = {
     {"RIFFLE_CONFIG", "the configuration of commands without -c"},
-    {"RIFFLE_BOOTSTRAP", "takes the place of bootstrap.servers of the configuration"},
+    {"RIFFLE_BOOTSTRAP",
+	"takes the place of bootstrap.servers of the configuration; -s and -X win over it"},
     {"RIFFLE_LOG", "the form of the log, logfmt or json, of commands without --log"},
     {"NO_COLOR", "where set, errors and warnings have no colours on a terminal"},
     {NULL, NULL},

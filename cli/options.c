@@ -310,6 +310,15 @@ grammar_row(const struct grammar *g, int code, char *const *argv, const char **w
 	return n == strlen(row->name) + 2 && strncmp(*word + 2, row->name, n - 2) == 0 ? row : NULL;
 }
 
+static bool
+has_option(const struct command *c, const char *name)
+{
+	for (size_t i = 0; i < c->options_n; i++)
+		if (strcmp(c->option[i].name, name) == 0)
+			return true;
+	return false;
+}
+
 /* What every user of Kafka's tools types. */
 static bool
 names_broker(const char *word)
@@ -318,10 +327,33 @@ names_broker(const char *word)
 	       strncmp(word, "--broker", strlen("--broker")) == 0;
 }
 
+/* The words that other trainers and loaders have for an option of ours. */
+static const char *const other_words[][2] = {{"lanes", "world"}, {"world-size", "world"}};
+
+/* The option that `name` stands for elsewhere; NULL: this command has none. */
+static const char *
+find_other_word(const struct command *c, const char *name)
+{
+	for (size_t i = 0; i < sizeof(other_words) / sizeof(other_words[0]); i++)
+		if (strcmp(other_words[i][0], name) == 0 && has_option(c, other_words[i][1]))
+			return other_words[i][1];
+	return NULL;
+}
+
+/* The key of the configuration that an unknown option names; NULL: there is none. */
+static const char *
+find_key(const struct command *c, char *name)
+{
+	for (char *at = name; *at != '\0'; at++)
+		*at = *at == '-' ? '_' : *at;
+	return (c->common & OPTIONS_CONFIG) != 0 ? config_find_key(name) : NULL;
+}
+
 static enum fail_code
-fail_unknown(const struct grammar *g, const char *word, struct failure *f)
+fail_unknown(const struct command *c, const struct grammar *g, const char *word, struct failure *f)
 {
 	char name[NEAREST_BYTES_MAX + 1];
+	const char *meant, *key;
 	struct nearest near;
 	size_t n = strcspn(word, "=");
 
@@ -338,15 +370,22 @@ fail_unknown(const struct grammar *g, const char *word, struct failure *f)
 	for (size_t i = 0; i < g->n; i++)
 		if (g->row[i]->help != NULL)
 			nearest_offer(&near, g->row[i]->name);
-	if (near.best != NULL)
-		return fail(f, FAIL_USAGE, "unknown option %.*s (did you mean --%s?)", (int)n, word,
-		    near.best);
+	meant = near.best != NULL ? near.best : find_other_word(c, name);
+	if (meant != NULL)
+		return fail(
+		    f, FAIL_USAGE, "unknown option %.*s (did you mean --%s?)", (int)n, word, meant);
+	key = find_key(c, name);
+	if (key != NULL)
+		return fail(f, FAIL_USAGE,
+		    "unknown option %.*s: it is a key of the configuration: give -s %s=VALUE",
+		    (int)n, word, key);
 	return fail(f, FAIL_USAGE, "unknown option %.*s", (int)n, word);
 }
 
 /* getopt_long() answered ':' or '?'. */
 static enum fail_code
-fail_syntax(const struct grammar *g, int code, char *const *argv, struct failure *f)
+fail_syntax(const struct command *c, const struct grammar *g, int code, char *const *argv,
+    struct failure *f)
 {
 	const char *word;
 	const struct option_row *row = grammar_row(g, optopt, argv, &word);
@@ -356,7 +395,7 @@ fail_syntax(const struct grammar *g, int code, char *const *argv, struct failure
 	if (code == '?' && optopt >= LONG_FIRST && row != NULL)
 		return fail(
 		    f, FAIL_USAGE, "--%s: takes no value, but has one: %s", row->name, word);
-	return fail_unknown(g, word, f);
+	return fail_unknown(c, g, word, f);
 }
 
 /* Whether a word that is no option looks like the configuration, which -c names. */
@@ -367,6 +406,42 @@ is_config(const struct options *o, const struct command *c, const char *word)
 
 	return (c->common & OPTIONS_CONFIG) != 0 && o->config == NULL && dot != NULL &&
 	       (strcmp(dot, ".yml") == 0 || strcmp(dot, ".yaml") == 0);
+}
+
+/*
+ * An argument too many. It may be a name that an option takes, or that the command needs no option
+ * for, so the names of the configuration are tried.
+ */
+static enum fail_code
+fail_argument(const struct options *o, const struct command *c, const char *word, struct failure *f)
+{
+	int form = (int)strcspn(c->usage, "\n"); /* the first one */
+	const char *mix = word, *domain = NULL;
+	struct config *config = NULL;
+	struct failure ignored;
+	struct nearest near;
+
+	fail(f, FAIL_USAGE, "unexpected argument: %s (", word);
+	nearest_init(&near, word);
+	if (o->config != NULL && options_config(&config, o, &ignored) == FAIL_NONE) {
+		for (size_t i = 0; i < config->domains_n; i++)
+			nearest_offer(&near, config->domains[i].name);
+		domain = near.best;
+		if (config->mix.name != NULL)
+			nearest_offer(&near, config->mix.name);
+		if (near.best != domain)
+			mix = near.best, domain = NULL;
+	}
+	if (domain != NULL && has_option(c, "domain"))
+		fail_more(f, "did you mean --domain %s? ", domain);
+	else if (domain != NULL)
+		fail_more(f, "did you mean domain %s? `riffle %s` is about all domains; ", domain,
+		    c->name);
+	else if (has_option(c, "mix"))
+		fail_more(f, "did you mean --mix %s? ", mix);
+	fail_more(f, "usage: riffle %s %.*s)", c->name, form, c->usage);
+	config_close(config);
+	return f->code;
 }
 
 static enum fail_code
@@ -392,8 +467,7 @@ check_arguments(const struct options *o, const struct command *c, struct failure
 		return fail(f, FAIL_USAGE, "unexpected argument: %s (the configuration: -c %s)",
 		    o->argument[c->arguments_max], o->argument[c->arguments_max]);
 	if (o->arguments_n > c->arguments_max)
-		return fail(f, FAIL_USAGE, "unexpected argument: %s (usage: riffle %s %.*s)",
-		    o->argument[c->arguments_max], c->name, form, c->usage);
+		return fail_argument(o, c, o->argument[c->arguments_max], f);
 	if (o->arguments_n < c->arguments_min)
 		return fail(f, FAIL_USAGE, "an argument is missing (usage: riffle %s %.*s)",
 		    c->name, form, c->usage);
@@ -428,10 +502,10 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 		bool own;
 
 		if (code == ':' || code == '?')
-			return fail_syntax(&g, code, argv, f);
+			return fail_syntax(c, &g, code, argv, f);
 		row = grammar_row(&g, code, argv, &word);
 		if (row == NULL)
-			return fail_unknown(&g, word, f);
+			return fail_unknown(c, &g, word, f);
 		own = c->options_n > 0 && row >= c->option && row < c->option + c->options_n;
 		if (set_value(row, own ? values : (void *)o, optarg, f) != FAIL_NONE)
 			return f->code;

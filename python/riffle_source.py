@@ -353,6 +353,10 @@ def report_hidden(names):
             f"names, or a pattern such as _*.jsonl")
 
 
+DAMAGED = ("cannot be read as a {} file: {}. If it is truncated, copy it again. If it has another format, rename it so that "
+           "its ending says which")
+
+
 def print_file(fs, path, name, columns, printer):
     reader, packed = kind(path)
     if reader is None:
@@ -363,8 +367,12 @@ def print_file(fs, path, name, columns, printer):
             raise Failure("is not a regular file, so that it could not be read again after a crash")
         with fs.open(path, "rb") as file:
             reader(open_packed(file, packed), columns, printer)
-    except Exception as e:  # of Arrow, of zstd, or of the file system
+    except Failure as e:
         raise Failure(f"{name}: {e}") from None
+    except Exception as e:  # of Arrow, of zstd, or of the file system
+        if isinstance(e, OSError) and e.errno is not None:  # Arrow's have no number
+            raise Failure(f"{name}: {e}") from None
+        raise Failure(f"{name}: " + DAMAGED.format(os.path.splitext(path)[1], str(e).strip().rstrip("."))) from None
 
 
 def print_sources(a, printer):

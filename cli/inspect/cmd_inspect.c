@@ -216,7 +216,8 @@ const struct command cmd_inspect = {
 	"--from-time says at which step a trainer starts that wants what a live domain got from "
 	"then on: by the time at which its producer published a sequence, which --json shows with "
 	"each. A time of the record's own is shown where it is kept. Exit 1: the step is not "
-	"published yet, or nothing holds the document.",
+	"published yet, or nothing holds the line or the sequence. Exit 2: the mix has no such "
+	"domain, or no sequence from such a file.",
     .example = "riffle inspect -c run.yml 1200\n"
 	       "riffle inspect -c run.yml 1200 3 --text\n"
 	       "riffle inspect --mix pretrain 1200 3 --json\n"

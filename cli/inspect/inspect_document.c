@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/names.h"
+#include "common/base/nearest.h"
 #include "common/base/scalar.h"
 #include "common/terminal/terminal.h"
 #include "consumer/domain/documents.h"
@@ -46,6 +47,12 @@ struct answer {
 	size_t file_n; /* of `file`, without the line */
 	uint64_t line; /* 0: every line */
 	bool unsure;   /* a document whose line is unknown may be the one */
+	/* For a name that nothing has. */
+	size_t domain_n;     /* of the words, in front of PARTITION/ORDINAL; 0: they are a file */
+	bool file_known;     /* some sequence is from the file, if not from the line */
+	struct nearest near; /* of the last part of each file's path */
+	char word[NEAREST_BYTES_MAX + 2], offered[NEAREST_BYTES_MAX + 2],
+	    best[NEAREST_BYTES_MAX + 2];
 };
 
 /* Makes room for one element more in *list. */
@@ -111,10 +118,14 @@ take_sequence(struct answer *a, bool *is, struct failure *f)
 	if (second == NULL || (size_t)(second - slash) > sizeof(word))
 		return FAIL_NONE;
 	snprintf(word, sizeof(word), "%.*s", (int)(second - slash - 1), slash + 1);
-	d = domain_named(a, what, (size_t)(slash - what));
-	if (d == NULL || scalar_count(word, 0, UINT32_MAX, &partition) != SCALAR_OK ||
+	if (scalar_count(word, 0, UINT32_MAX, &partition) != SCALAR_OK ||
 	    scalar_count(second + 1, 0, INT64_MAX, &ordinal) != SCALAR_OK)
 		return FAIL_NONE;
+	d = domain_named(a, what, (size_t)(slash - what));
+	if (d == NULL) {
+		a->domain_n = (size_t)(slash - what);
+		return FAIL_NONE;
+	}
 	*is = true;
 	if (partition >= d->partitions_n)
 		return fail(f, FAIL_DATA, "domain %s has no partition %" PRIu64 " (0 to %zu)",
@@ -137,14 +148,44 @@ is_file(struct text_view source, const char *file, size_t n)
 	       (source.n == n || source.bytes[source.n - n - 1] == '/');
 }
 
+/* Copies the last part of a path of n bytes; what is too long to be near is cut. */
+static void
+copy_file_name(char out[static NEAREST_BYTES_MAX + 2], const char *path, size_t n)
+{
+	const char *slash = memrchr(path, '/', n);
+	size_t skip = slash == NULL ? 0 : (size_t)(slash + 1 - path);
+
+	snprintf(out, NEAREST_BYTES_MAX + 2, "%.*s", (int)(n - skip), path + skip);
+}
+
+/* Sequences of one file stand together, so most names are the one that was offered last. */
+static void
+offer_file(struct answer *a, struct text_view source)
+{
+	char name[sizeof(a->offered)];
+
+	copy_file_name(name, source.bytes, source.n);
+	if (strcmp(name, a->offered) == 0)
+		return;
+	memcpy(a->offered, name, sizeof(name));
+	nearest_offer(&a->near, a->offered);
+	if (a->near.best == a->offered) {
+		memcpy(a->best, name, sizeof(name));
+		a->near.best = a->best;
+	}
+}
+
 /* A name can end in a colon and digits itself: then those are no line. */
 static bool
 is_wanted(struct answer *a, struct text_view source, const struct document_line *l)
 {
 	if (is_file(source, a->file, strlen(a->file)))
 		return true;
-	if (a->line == 0 || !is_file(source, a->file, a->file_n))
+	if (a->line == 0 || !is_file(source, a->file, a->file_n)) {
+		offer_file(a, source);
 		return false;
+	}
+	a->file_known = true;
 	a->unsure = a->unsure || l->line == 0;
 	return l->line == a->line;
 }
@@ -212,6 +253,39 @@ scan_partition(struct answer *a, struct documents *d, const char *domain, uint32
 	}
 }
 
+/* Nothing holds the document. FAIL_USAGE: nor does the mix have such a domain, or file. */
+static enum fail_code
+fail_not_found(const struct answer *a, struct failure *f)
+{
+	const char *mix = a->o->mix, *what = a->o->what;
+	char domain[NAME_MAX_BYTES + 1];
+	struct nearest near;
+
+	if (a->domain_n > 0 && a->domain_n < sizeof(domain)) {
+		snprintf(domain, sizeof(domain), "%.*s", (int)a->domain_n, what);
+		fail(f, FAIL_USAGE, "no file ends in %s, and mix %s has no domain %s", what, mix,
+		    domain);
+		nearest_init(&near, domain);
+		for (size_t i = 0; i < a->last.domains_n; i++)
+			if (a->last.domain[i].name != NULL)
+				nearest_list(&near, a->last.domain[i].name);
+		return nearest_fail_more(&near, "it has", f);
+	}
+	if (!a->file_known) {
+		fail(f, FAIL_USAGE, "no training sequence of mix %s is from a file %s", mix, what);
+		nearest_fail_more(&a->near, "", f);
+		return fail_more(f,
+		    "; `riffle inspect 0` shows the files of step 0, `riffle rejects` what was "
+		    "not used, and documents of validation and test sets are not drawn");
+	}
+	return fail(f, FAIL_DATA,
+	    "no training sequence of mix %s holds a document of %s%s; `riffle rejects` lists what "
+	    "was not used, and documents of validation and test sets are not drawn",
+	    mix, what,
+	    a->unsure ? " for certain: the lines of some documents of that file are not known"
+		      : "");
+}
+
 static enum fail_code
 scan(struct answer *a, struct failure *f)
 {
@@ -224,6 +298,8 @@ scan(struct answer *a, struct failure *f)
 		a->file_n = (size_t)(colon - a->o->what);
 	else
 		a->line = 0;
+	copy_file_name(a->word, a->file, a->line > 0 ? a->file_n : strlen(a->file));
+	nearest_init(&a->near, a->word);
 	code = documents_open(&d, &a->o->config->kafka, signals_stop(), ASK_MS, f);
 	if (code != FAIL_NONE)
 		return code;
@@ -233,13 +309,7 @@ scan(struct answer *a, struct failure *f)
 	documents_close(d);
 	if (code != FAIL_NONE || a->sequences_n > 0)
 		return code;
-	return fail(f, FAIL_DATA,
-	    "no training sequence of mix %s holds a document of %s%s; `riffle rejects` lists what "
-	    "was "
-	    "not used, and documents of validation and test sets are not drawn",
-	    a->o->mix, a->o->what,
-	    a->unsure ? " for certain: the lines of some documents of that file are not known"
-		      : "");
+	return fail_not_found(a, f);
 }
 
 /* ---- what comes of it ---- */

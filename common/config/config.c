@@ -39,18 +39,30 @@ find_row(const char *path, bool *section)
 	return found;
 }
 
+const char *
+config_find_key(const char *name)
+{
+	for (size_t i = 0; i < config_keys_n; i++) {
+		const char *path = config_keys[i].path, *last = strrchr(path, '.');
+
+		if (strcmp(last == NULL ? path : last + 1, name) == 0)
+			return path;
+	}
+	return NULL;
+}
+
 /* Suggests the key of that very name in another section, or the nearest of this one. */
 static enum fail_code
 fail_unknown(const struct config *c, const struct yaml_node *node, const struct config_scope *scope,
     const char *key, struct failure *f)
 {
 	char known[CONFIG_KEYS_MAX][CONFIG_PATH_MAX];
-	const char *elsewhere = NULL;
+	const char *elsewhere = config_find_key(node->key);
 	struct nearest near;
 
 	nearest_init(&near, node->key);
 	for (size_t i = 0; i < config_keys_n; i++) {
-		const char *path = config_keys[i].path, *last = strrchr(path, '.');
+		const char *path = config_keys[i].path;
 
 		if (begins(path, scope->rows)) {
 			const char *rest = path + strlen(scope->rows);
@@ -59,8 +71,6 @@ fail_unknown(const struct config *c, const struct yaml_node *node, const struct 
 			    known[i], sizeof(known[i]), "%.*s", (int)strcspn(rest, ".["), rest);
 			nearest_offer(&near, known[i]);
 		}
-		if (elsewhere == NULL && strcmp(last == NULL ? path : last + 1, node->key) == 0)
-			elsewhere = path;
 	}
 	if (elsewhere != NULL && strchr(elsewhere, '.') == NULL)
 		return config_fail(c, node->line, key, f,
@@ -667,6 +677,18 @@ config_is_set(const struct config *c, const char *key)
 			return true;
 	}
 	return false;
+}
+
+enum fail_code
+config_fail_domain(
+    const struct config *c, const struct config_domain *d, const char *key, struct failure *f)
+{
+	char path[NAME_MAX_BYTES + 64];
+
+	snprintf(path, sizeof(path), "domains.%s.%s", d->name, key);
+	if (d->line == 0 || config_is_set(c, path))
+		return fail_within(f, "-s %s", path);
+	return fail_within(f, "%s:%d: %s", c->path, d->line, path);
 }
 
 enum fail_code

@@ -199,8 +199,18 @@ enum fail_code config_open_with(
     struct config **out, const char *path, const char *const *set, size_t set_n, struct failure *f);
 void config_close(struct config *c); /* NULL is accepted */
 
+/* The path of the first key whose last part is `name`, "mix.lanes" for "lanes"; NULL: no key. */
+const char *config_find_key(const char *name);
+
 /* Whether a key, or a map that it is in, was given by -s: for sentences about its value. */
 bool config_is_set(const struct config *c, const char *key);
+
+/*
+ * Puts where a key of a domain is, "run.yml:7: domains.code.train: " or "-s domains.code.train: ",
+ * in front of what failed. Returns the code that `f` holds.
+ */
+enum fail_code config_fail_domain(
+    const struct config *c, const struct config_domain *d, const char *key, struct failure *f);
 
 /* FAIL_CONFIG that says which section is missing, for commands that need a mix. */
 enum fail_code config_need_mix(const struct config *c, struct failure *f);

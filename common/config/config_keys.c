@@ -353,9 +353,9 @@ const struct config_key config_keys[] = {
 	    "`transaction.timeout.ms` leaves beside the commit"},
     {"kafka", CONFIG_PROPERTIES, AT(kafka),
 	.help = "a map of librdkafka properties, passed on as they are: `bootstrap.servers`,"
-		" `sasl.mechanisms`, ...; `RIFFLE_BOOTSTRAP` in the environment replaces"
-		" `bootstrap.servers`, and `-X NAME=VALUE` any of them. A value may come from "
-		"elsewhere:"
+		" `sasl.mechanisms`, ... Of several values of a property the last one of this list"
+		" holds: this map, `RIFFLE_BOOTSTRAP` in the environment (`bootstrap.servers`"
+		" alone), `-s kafka.NAME=VALUE`, `-X NAME=VALUE`. A value may come from elsewhere:"
 		" `sasl.password: {file: PATH}`, or `{env: NAME}`"},
 };
 const size_t config_keys_n = sizeof(config_keys) / sizeof(config_keys[0]);

@@ -197,6 +197,15 @@ first_wait_begin(int timeout_ms)
 	return (struct first_wait){now_ms, now_ms + timeout_ms, false};
 }
 
+/* What is known while there is still time: of a port that accepts connections, no more than that. */
+static const char *
+early_cause(struct kafka_handle *h, const char *cause)
+{
+	if (silent(h, cause))
+		return "it accepts connections, but has not answered as a Kafka broker does";
+	return cause[0] == '\0' ? "no answer" : cause;
+}
+
 /* Whether to try again after `err`; pauses first. */
 static bool
 first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
@@ -215,7 +224,7 @@ first_wait_again(struct first_wait *w, rd_kafka_t *rk, rd_kafka_resp_err_t err)
 			snprintf(cause, sizeof(cause), "host %.200s is not known", host);
 		log_warning("kafka: KAFKA-WAIT no broker has answered yet at %s (%s): %s; waiting "
 			    "%" PRId64 " s more",
-		    h->bootstrap, bootstrap_origin(h), cause[0] == '\0' ? "no answer" : cause,
+		    h->bootstrap, bootstrap_origin(h), early_cause(h, cause),
 		    (w->deadline_ms - now_ms + 999) / 1000);
 	}
 	return true;

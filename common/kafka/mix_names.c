@@ -12,29 +12,48 @@ enum { ASK_MS = 5000 };
 
 static const char ledger_end[] = ".ledger";
 
+/* The name of a topic, and the bytes of it in front of the end that was asked for. */
+struct ending {
+	const char *topic;
+	size_t front_n;
+};
+
+static int
+by_front(const void *x, const void *y)
+{
+	const struct ending *a = x, *b = y;
+	int order = memcmp(a->topic, b->topic, a->front_n < b->front_n ? a->front_n : b->front_n);
+
+	return order != 0 ? order : (a->front_n > b->front_n) - (a->front_n < b->front_n);
+}
+
 enum fail_code
 topics_ending(
     char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f)
 {
 	const struct rd_kafka_metadata *m;
+	struct ending *found;
 	size_t bytes = 1;
 	char *at;
 
 	if (kafka_all_topics(rk, &m, clock_ms() + timeout_ms, f) != FAIL_NONE)
 		return f->code;
-	for (int i = 0; i < m->topic_cnt; i++)
-		bytes += strlen(m->topics[i].topic) + 1;
 	*n = 0;
-	*out = at = malloc(bytes);
-	for (int i = 0; at != NULL && i < m->topic_cnt; i++) {
-		size_t size = strlen(m->topics[i].topic) + 1;
+	found = calloc((size_t)m->topic_cnt + 1, sizeof(*found));
+	for (int i = 0; found != NULL && i < m->topic_cnt; i++) {
+		const char *topic = m->topics[i].topic;
 
-		if (!text_ends_with(m->topics[i].topic, end))
+		if (!text_ends_with(topic, end))
 			continue;
-		memcpy(at, m->topics[i].topic, size);
-		at += size;
-		(*n)++;
+		found[(*n)++] = (struct ending){topic, strlen(topic) - strlen(end)};
+		bytes += strlen(topic) + 1;
 	}
+	if (*n > 0)
+		qsort(found, *n, sizeof(*found), by_front);
+	*out = at = found == NULL ? NULL : malloc(bytes);
+	for (size_t i = 0; at != NULL && i < *n; i++)
+		at = stpcpy(at, found[i].topic) + 1;
+	free(found);
 	rd_kafka_metadata_destroy(m);
 	return *out == NULL ? fail_memory(f) : FAIL_NONE;
 }

@@ -13,7 +13,8 @@
 
 /*
  * Gives *out (free), the names of all topics of the cluster that end with `end` and that the user
- * may see, *n of them, one behind the other, each with its NUL.
+ * may see, *n of them, one after the other, each with its NUL. They are sorted by what stands
+ * before `end`.
  */
 enum fail_code topics_ending(
     char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f);

@@ -39,17 +39,23 @@ partitions_key(const struct config *c, enum topic_kind kind)
 	return kind == TOPIC_BATCHES || kind == TOPIC_LANES ? "mix.lanes" : "always";
 }
 
+static bool
+has_key(enum topic_kind kind)
+{
+	return kind == TOPIC_BATCHES || kind == TOPIC_LANES || kind == TOPIC_DOMAIN;
+}
+
 /* Whether anything hangs on the topic already is not known here: that case comes first. */
 static const char *
 partitions_advice(enum topic_kind kind)
 {
 	if (kind == TOPIC_BATCHES || kind == TOPIC_LANES)
-		return "the lanes of a begun mix cannot change: correct it, or give mix.name "
-		       "another name; before its first step `riffle topics --delete --mix "
-		       "--create` creates its topics again";
+		return "give mix.name another name, because the lanes of a begun mix cannot "
+		       "change; before its first step `riffle topics --delete --mix --create` "
+		       "creates its topics again";
 	if (kind == TOPIC_DOMAIN)
-		return "the partitions of a published domain cannot change: correct it, or "
-		       "publish it under another name; where no mix draws from it, `riffle produce "
+		return "publish the domain under another name, because the partitions of a "
+		       "published one cannot change; where no mix draws from it, `riffle produce "
 		       "--restart` publishes it again";
 	return "delete the topic, and `riffle topics --create` creates it";
 }
@@ -68,12 +74,18 @@ compare_partitions(
 		snprintf(key, sizeof(key), "%s", partitions_key(c, t->kind));
 	if (partitions > t->partitions && (t->kind == TOPIC_BATCHES || t->kind == TOPIC_LANES))
 		problem(r,
-		    "has %d partitions, the configuration wants %d (%s): correct it; or where "
+		    "has %d partitions, the configuration wants %d (%s): set it back to %d; or "
+		    "where "
 		    "partitions were added, which Kafka does not take away, delete the topic: "
 		    "`riffle topics --create` creates it, and %s",
-		    partitions, t->partitions, key,
+		    partitions, t->partitions, key, partitions,
 		    t->kind == TOPIC_LANES ? "`riffle runs --reset` sets a run's commits"
 					   : "`riffle repair` fills it from ledger and domains");
+	else if (partitions > 0 && has_key(t->kind))
+		problem(r,
+		    "has %d partition%s, the configuration wants %d (%s): set it back to %d, or %s",
+		    partitions, plural(partitions), t->partitions, key, partitions,
+		    partitions_advice(t->kind));
 	else
 		problem(r, "has %d partition%s, the configuration wants %d (%s): %s", partitions,
 		    plural(partitions), t->partitions, key, partitions_advice(t->kind));

@@ -79,9 +79,11 @@ ledger_runs_warn(const char *mix, const char *run, const struct properties *prop
 		ledger_runs_read(&runs, &last);
 	ledger_runs_list(&runs, list, sizeof(list));
 	if (list[0] != '\0' && !ledger_runs_has(&runs, run))
-		log_warning("riffle: READ-RUN-UNKNOWN run %s is not in mix.runs (%s): the mixer "
-			    "does not wait for it, and its commits hold back `riffle retain`; "
-			    "`riffle runs --forget %s` deletes them",
+		log_warning(
+		    "riffle: READ-RUN-UNKNOWN run %s is not in mix.runs (%s): the mixer "
+		    "does not wait for it, and its commits hold back `riffle retain`. If the "
+		    "name is mistyped, correct it, and `riffle runs --forget %s` deletes the "
+		    "commits; else add it to mix.runs and restart the mixer",
 		    run, list, run);
 	ledger_runs_clear(&runs);
 	ledger_clear(&last);

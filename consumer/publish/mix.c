@@ -1157,13 +1157,17 @@ log_progress(struct mix *m)
 }
 
 static void
-log_end(const struct mix *m, const char *how)
+log_end(const struct mix *m, const char *how, bool ended)
 {
 	double seconds = m->began_ms == 0 ? 0 : (double)(clock_ms() - m->began_ms) / 1000;
+	char next[64] = "";
 
-	log_info("mix: mix=%s %s before step=%" PRIu64 " steps=%" PRIu64 " mb=%.1f seconds=%.3f",
+	if (!ended)
+		snprintf(
+		    next, sizeof(next), ": `riffle mix` continues at step %" PRIu64, step_next(m));
+	log_info("mix: mix=%s %s before step=%" PRIu64 " steps=%" PRIu64 " mb=%.1f seconds=%.3f%s",
 	    m->config->mix.name, how, step_next(m), m->output.steps_total,
-	    (double)m->output.bytes_total / 1e6, seconds);
+	    (double)m->output.bytes_total / 1e6, seconds, next);
 }
 
 /*
@@ -1238,7 +1242,7 @@ run(struct mix *m, bool *done, struct failure *f)
 	if (attach_wait_visible(&m->attach, step_next(m), f) != FAIL_NONE)
 		return f->code;
 	*done = true;
-	log_end(m, ended ? "ended" : stop_asked(m->o->stop) ? "stopped" : "paused");
+	log_end(m, ended ? "ended" : stop_asked(m->o->stop) ? "stopped" : "paused", ended);
 	return FAIL_NONE;
 }
 

@@ -785,11 +785,14 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    "trainers of one rank). `riffle runs --reset %s --to %" PRIu64
 		    "`, while no trainer runs, takes the ledger's step back, too",
 		    r->name, r->step, r->known, r->name, r->step);
-	else if (!r->committed && r->bounds && lead > 0)
-		problem_of_run(st, r, "STATUS-RUN-NEW",
-		    "run %s has committed nothing: the mixer %s at step %" PRIu64, r->name,
-		    waits ? "waits" : "will wait", lead);
-	else if (waits && waits_long(st) && st->mixers_known && !status_is_mixed(st))
+	else if (!r->committed && waits) {
+		/* Trainers that have just been started commit their first step before long. */
+		if (st->state == STATUS_STARTED &&
+		    st->now_ms - st->ledger_time_ms > STATUS_SILENT_MS)
+			problem_of_run(st, r, "STATUS-RUN-NEW",
+			    "run %s has committed nothing: the mixer waits at step %" PRIu64,
+			    r->name, lead);
+	} else if (waits && waits_long(st) && st->mixers_known && !status_is_mixed(st))
 		problem_of_run(st, r, "STATUS-LEAD",
 		    "no mixer runs, and one would wait at step %" PRIu64
 		    " for run %s, which is at step %" PRIu64 " (lane %zu)",

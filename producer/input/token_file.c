@@ -496,26 +496,29 @@ check_width(struct token_file *t, struct failure *f)
 	size_t n = tokens < WIDTH_TOKENS ? (size_t)tokens : WIDTH_TOKENS, got, zeros[2] = {0};
 	const uint8_t *at;
 
-	if (bits < 32 && t->o.entries > UINT32_C(1) << bits)
-		log_warning("input: INPUT-TOKEN-WIDTH file=%s has %u byte%s a token, too few for "
-			    "the %" PRIu32 " ids of the vocabulary. Compare token_bytes, or the "
-			    "header or index, and the tokenizer with the program that made the "
-			    "file",
-		    TEXT_VALUE(t->o.name), t->width, t->width == 1 ? "" : "s", t->o.entries);
-	if (n < WIDTH_TOKENS_MIN)
+	if (t->o.quiet)
 		return FAIL_NONE;
-	if (token_window_get(&t->tokens, t->first, n * t->width, &at, &got, f) != FAIL_NONE)
+	if (n >= WIDTH_TOKENS_MIN &&
+	    token_window_get(&t->tokens, t->first, n * t->width, &at, &got, f) != FAIL_NONE)
 		return f->code;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; n >= WIDTH_TOKENS_MIN && i < n; i++)
 		zeros[i % 2] += value_of(at + i * t->width, t->width, t->is_signed) == 0;
-	for (size_t i = 0; i < 2; i++)
-		if (zeros[i] >= n / 2 * 9 / 10 && zeros[1 - i] <= n / 2 * 6 / 10)
+	for (size_t i = 0; n >= WIDTH_TOKENS_MIN && i < 2; i++)
+		if (zeros[i] >= n / 2 * 9 / 10 && zeros[1 - i] <= n / 2 * 6 / 10) {
 			log_warning(
 			    "input: INPUT-TOKEN-WIDTH file=%s has %u byte%s a token, and "
 			    "every second of its tokens is 0: they may have %u bytes. Compare "
 			    "token_bytes, or the header or index, with the program that "
 			    "made the file",
 			    t->o.name, t->width, t->width == 1 ? "" : "s", 2 * t->width);
+			return FAIL_NONE;
+		}
+	if (bits < 32 && t->o.entries > UINT32_C(1) << bits)
+		log_warning("input: INPUT-TOKEN-WIDTH file=%s has %u byte%s a token, too few for "
+			    "the %" PRIu32 " ids of the vocabulary. Compare token_bytes, or the "
+			    "header or index, and the tokenizer with the program that made the "
+			    "file",
+		    TEXT_VALUE(t->o.name), t->width, t->width == 1 ? "" : "s", t->o.entries);
 	return FAIL_NONE;
 }
 

@@ -51,6 +51,7 @@ struct token_file_options {
 	const bool *known; /* [entries]: ids that the vocabulary has; borrowed */
 	uint32_t entries;
 	uint64_t max_document_bytes;
+	bool quiet; /* no INPUT-TOKEN-WIDTH: the file will be opened again */
 };
 
 struct token_file;

@@ -460,6 +460,9 @@ open_input(struct part *s, const struct input_position *from, bool from_start, s
 	}
 	if (code == FAIL_NONE)
 		code = input_open(&s->input, &o, from_start ? NULL : from, f);
+	if (code == FAIL_CONFIG)
+		config_fail_domain(
+		    s->config, d, o.exec != NULL ? "exec" : names_set_text[s->o->set], f);
 	free(names);
 	free(folder);
 	return code;

@@ -22,6 +22,7 @@ struct look {
 	const struct config *c;
 	const struct config_domain *d;
 	const char *folder;
+	bool quiet; /* the warnings of who reads the files after this check are left to it */
 	const char *path[FIELDS]; /* [n], of the fields that it needs */
 	int field[FIELDS];        /* [n], which ones these are */
 	size_t n;
@@ -29,16 +30,10 @@ struct look {
 	size_t own;         /* records that are this domain's by `where` */
 };
 
-/* Puts "run.yml:7: domains.code.KEY: " in front of what failed. */
 static enum fail_code
 fail_key(const struct look *l, const char *key, struct failure *f)
 {
-	char path[NAME_MAX_BYTES + 64];
-
-	snprintf(path, sizeof(path), "domains.%s.%s", l->d->name, key);
-	if (l->d->line == 0 || config_is_set(l->c, path))
-		return fail_within(f, "-s domains.%s.%s", l->d->name, key);
-	return fail_within(f, "%s:%d: domains.%s.%s", l->c->path, l->d->line, l->d->name, key);
+	return config_fail_domain(l->c, l->d, key, f);
 }
 
 static void
@@ -287,7 +282,8 @@ open_tokens(const struct look *l, const char *name, struct failure *f)
 	struct token_file_options o = {.name = name,
 	    .format = l->d->tokens,
 	    .token_bytes = 2 * (unsigned)l->d->token_bytes,
-	    .max_document_bytes = l->c->max_document_bytes};
+	    .max_document_bytes = l->c->max_document_bytes,
+	    .quiet = l->quiet};
 	struct token_file *file = NULL;
 	char *path = NULL;
 	enum fail_code code = config_resolve(&path, l->c, name, f);
@@ -384,13 +380,14 @@ warn_file_order(const struct look *l, struct failure *f)
 }
 
 static enum fail_code
-check_tokenizer(const struct config *c, struct failure *f)
+check_tokenizer(const struct config *c, bool quiet, struct failure *f)
 {
 	struct tokenizer *t = NULL;
 
 	if (produce_open_tokenizer(&t, c, f) != FAIL_NONE)
 		return fail_within(f, "%s", c->path);
-	produce_warn_eos(c, t);
+	if (!quiet)
+		produce_warn_eos(c, t);
 	tokenizer_close(t);
 	return FAIL_NONE;
 }
@@ -592,13 +589,14 @@ source_check_shared(
 enum fail_code
 source_check(const struct config *c, char *const *domain, size_t domains_n, struct failure *f)
 {
+	const bool quiet = domains_n > 0;
 	char *folder = NULL;
-	enum fail_code code = check_tokenizer(c, f);
+	enum fail_code code = check_tokenizer(c, quiet, f);
 
 	if (code == FAIL_NONE)
 		code = config_resolve(&folder, c, ".", f);
 	for (size_t i = 0; i < c->domains_n && code == FAIL_NONE; i++) {
-		struct look l = {.c = c, .d = &c->domains[i], .folder = folder};
+		struct look l = {.c = c, .d = &c->domains[i], .folder = folder, .quiet = quiet};
 
 		if (is_wanted(l.d->name, domain, domains_n) &&
 		    (check_domain(&l, f) != FAIL_NONE || warn_file_order(&l, f) != FAIL_NONE))

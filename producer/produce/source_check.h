@@ -22,7 +22,8 @@
 enum { SOURCE_CHECK_RECORDS = 100 }; /* of each domain */
 
 /*
- * Looks at these domains; domains_n 0: at all. FAIL_CONFIG, FAIL_IO or FAIL_DATA:
+ * Looks at these domains; domains_n 0: at all. Whoever names domains goes on to read them, and warns
+ * then of what a reader sees: this check leaves these warnings out. FAIL_CONFIG, FAIL_IO or FAIL_DATA:
  * "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
  */
 enum fail_code source_check(

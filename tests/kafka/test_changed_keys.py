@@ -7,6 +7,8 @@ import json
 import signal
 import subprocess
 
+import re
+
 import pytest
 
 from conftest import wait_until
@@ -335,7 +337,8 @@ def test_a_file_that_two_inputs_take_is_refused_before_anything_is_published(cor
         refused = corpus.produce(*words, check=False)
         assert refused.returncode == 2 and "domains.b.train: a.jsonl is a file of domain a (train), too" in refused.stderr
     assert corpus.values("a") == corpus.values("b") == []
-    assert "matches no file" in corpus.produce("c", check=False).stderr
+    assert re.search(rf"riffle produce: c: {corpus.path}:\d+: domains.c.train: pattern c.jsonl: matches no file",
+                     corpus.produce("c", check=False).stderr)
 
 
 def test_restart_does_not_delete_what_a_producer_writes(sealed):

@@ -302,7 +302,7 @@ def test_tokens_that_seem_to_be_of_another_width_are_warned_of(corpus, array, ke
     array.tofile(corpus.folder / "t.npy")
     corpus.config["domains"] = {"a": {"train": ["t.npy"], "tokens": "npy", **keys}}
     corpus.create()
-    for command in (("config", "--check"), ("import",)):
+    for command in (("config", "--check"), ("import",), ("import", "a", "--restart", "--yes")):
         done = corpus.riffle(*command, "-c", corpus.path, check=False)  # a byte-swapped id may be none of the vocabulary
         warned = [line for line in done.stderr.splitlines() if "INPUT-TOKEN-WIDTH" in line]
         assert len(warned) == (says is not None), done.stderr

@@ -82,7 +82,7 @@ def test_a_mix_that_waits_for_trainers_holds_up_no_other(several, riffle, wait_f
     process.send_signal(signal.SIGTERM)
     assert log.end(process) == 0, log.lines
     for path in paths:
-        assert log.has(f"mix={name_of(path)} stopped before step=4"), log.lines
+        assert log.has(f"mix={name_of(path)} stopped before step=4", f": `riffle mix -c {path}` continues at step 4"), log.lines
     lines = [line for line in log.lines if "mixes=3 failed=0" not in line]
     assert all(sum(f"mix={name_of(path)}" in line for path in paths) == 1 for line in lines), "each line says which mix"
 

@@ -117,9 +117,9 @@ def test_another_number_of_partitions_is_exit_2_and_named(riffle, config, unique
     assert done.returncode == 2
     assert "2 of 10 topics are not as the configuration wants" in done.stderr
     rows = table(done)
-    assert "has 2 partitions, the configuration wants 1 (domains.code.partitions)" in \
+    assert "has 2 partitions, the configuration wants 1 (domains.code.partitions): set it back to 2, or publish the domain under " in \
         rows[f"{unique}c.code"][1]
-    assert "has 4 partitions, the configuration wants 8 (mix.lanes): the lanes of a begun mix cannot change" in \
+    assert "has 4 partitions, the configuration wants 8 (mix.lanes): set it back to 4, or give mix.name another name, because " in \
         rows[f"{unique}m.batches"][1]
     assert sum(state == "created" for _, state in rows.values()) == 8  # the others
 

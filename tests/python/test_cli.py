@@ -129,6 +129,34 @@ def test_version_with_verbose_says_why_a_broker_does_not_answer(riffle):
 # --- mistakes on the command line
 
 
+@pytest.mark.parametrize("command, word, hint", [
+    ("status", "cod", "did you mean domain code? `riffle status -c {}` is about all domains;"),
+    ("status", "pretrian", "did you mean --mix pretrain?"),
+    ("read", "weeb", "did you mean --domain web?"),
+    ("repair", "zebra", "did you mean --mix zebra?"),
+])
+def test_a_word_too_many_is_taken_for_a_name(riffle, write_config, command, word, hint):
+    config = write_config(GOOD)
+    done = riffle(command, "-c", config, word, check=False)
+    assert done.returncode == 2
+    assert f"unexpected argument: {word} ({hint.format(config)} usage: riffle {command} -c" in done.stderr
+
+
+def test_an_export_into_a_missing_folder_is_refused_before_any_work(riffle, write_config, tmp_path):
+    out = tmp_path / "no" / "such" / "web"
+    words = ["export", "-c", write_config(GOOD), "web", "--format", "npy", "--out", out]
+    done = riffle(*words, check=False)  # neither tokenizer nor broker is there
+    assert done.returncode == 2
+    assert f"--out {out}: folder {out.parent} does not exist: `mkdir -p {out.parent}` makes it" in done.stderr
+    out.parent.mkdir(parents=True)
+    assert "does not exist: `mkdir" not in riffle(*words, check=False).stderr
+
+
+@pytest.mark.parametrize("word", ["--lanes", "--world-size"])
+def test_an_option_of_other_loaders_suggests_ours(fails, word):
+    fails(2, f"riffle read: unknown option {word} (did you mean --world?); see riffle read --help", "read", word, "2")
+
+
 @pytest.mark.parametrize("word, sentence", [
     ("reed", "riffle: unknown command reed (did you mean read?); see riffle --help"),
     ("prodcue", "riffle: unknown command prodcue (did you mean produce?); see riffle --help"),
@@ -694,6 +722,20 @@ def test_a_port_that_answers_nothing_is_no_broker_that_is_down(riffle, write_con
     assert done.returncode == 1
     assert f"no broker answers at {address}" in done.stderr and "it accepts connections but does not answer as a Kafka broker" in done.stderr
     assert "is it running" not in done.stderr
+    early = next(line for line in done.stderr.splitlines() if "KAFKA-WAIT" in line)
+    assert re.search(rf"at {address} \(.*\): it accepts connections, but has not answered as a Kafka broker does; waiting \d+ s more$", early)
+
+
+@pytest.mark.parametrize("words, source", [
+    ([], "RIFFLE_BOOTSTRAP"),
+    (["-s", "kafka.bootstrap.servers=h:s"], "-s"),
+    (["-s", "kafka.bootstrap.servers=h:s", "-X", "bootstrap.servers=h:X"], "-X"),
+])
+def test_the_order_in_which_addresses_of_the_broker_win(fails, write_config, words, source):
+    path = write_config(GOOD + "kafka: {bootstrap.servers: 'h:file'}\n")
+    port = source[-1] if source.startswith("-") else "environment"
+    fails(2, f'riffle topics: {source}: bootstrap.servers is h:{port}: "{port}" is not a port (1 to 65535)', "topics", "-c", path,
+          *words, env={"RIFFLE_BOOTSTRAP": "h:environment"})
 
 
 def test_an_empty_address_of_the_broker_is_refused_at_once_with_its_place(riffle, write_config):

@@ -207,6 +207,19 @@ def test_a_damaged_file_is_said_after_what_could_be_read(tmp_path, name):
     assert done.returncode == 1 and name.encode() in done.stderr and done.stderr.count(b"\n") == 1, done.stderr
 
 
+@pytest.mark.parametrize("content", [b"", b"a text\n" * 9], ids=["empty", "text"])
+@pytest.mark.parametrize("name", [name for name in FORMS if name != "x.jsonl"])
+def test_a_file_of_another_format_is_told_what_to_do(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    done = source(tmp_path / name, check=False)
+    if name.endswith((".gz", ".zst")) and not content:  # nothing compressed: no rows
+        assert done.returncode == 0
+        return
+    said, ending = done.stderr.decode(), "." + name.rpartition(".")[2]
+    assert done.returncode == 1 and said.count("\n") == 1 and "Traceback" not in said
+    assert f"{name}: cannot be read as a {ending} file: " in said and "If it has another format, rename it" in said
+
+
 @pytest.mark.parametrize("words, code, why", [
     ([], 2, "give FILE"),
     (["nothing.parquet"], 1, "no file matches"),

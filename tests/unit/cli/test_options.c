@@ -283,6 +283,9 @@ test_every_mistake_has_one_sentence(void **unused)
 	    {"--slice 4/4",
 		"--slice: not a slice: 4/4 (k/n: slice k, from 0 to n-1, of n; or auto)"},
 	    {"--slic 1/4", "unknown option --slic"},
+	    {"--global-batch 8", "unknown option --global-batch: it is a key of the configuration: "
+				 "give -s mix.global_batch=VALUE"},
+	    {"--lanes 8", "unknown option --lanes (did you mean --lane?)"},
 	    {"--name _", "--name: is empty: needs a value: NAME"},
 	    {"-X a", "-X: not a property: it has no '=' (NAME=VALUE; what was given is not shown: "
 		     "it may be a secret)"},
