@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include "common/base/array.h"
 #include "common/base/nearest.h"
 #include "common/base/utf8.h"
 #include "producer/input/brace.h"
@@ -53,15 +54,8 @@ append(struct search *s, const char *name, const struct stat *st, struct failure
 	if (!utf8_valid(name, strlen(name)))
 		return fail(f, FAIL_CONFIG,
 		    "pattern %s: the name of file %s is not UTF-8; rename it", s->pattern, name);
-	if (l->n == s->room) {
-		size_t room = s->room == 0 ? 16 : 2 * s->room;
-		struct file_list_entry *grown = realloc(l->file, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		l->file = grown;
-		s->room = room;
-	}
+	if (array_reserve(&l->file, &s->room, l->n + 1, sizeof(*l->file), f) != FAIL_NONE)
+		return f->code;
 	l->file[l->n] = (struct file_list_entry){.name = strdup(name),
 	    .size_bytes = (uint64_t)st->st_size,
 	    .inode = st->st_ino,
