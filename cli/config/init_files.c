@@ -10,7 +10,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "common/base/text.h"
 #include "common/base/utf8.h"
 
@@ -212,7 +212,7 @@ add_file(struct init_files *l, char *path, size_t folder_n, uint64_t size, struc
 {
 	if (l->n == INIT_FILES_MAX)
 		return fail(f, FAIL_CONFIG, "%s: more than %d files", path, INIT_FILES_MAX);
-	if (array_reserve(&l->file, &l->room, l->n + 1, sizeof(*l->file), f) != FAIL_NONE)
+	if (buffer_reserve_items(&l->file, &l->room, l->n + 1, sizeof(*l->file), f) != FAIL_NONE)
 		return f->code;
 	l->file[l->n++] =
 	    (struct init_file){.path = path, .folder_n = folder_n, .size_bytes = size};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 /* A stretch of a document, of the window that is being collected. */
 struct piece {
@@ -172,11 +172,11 @@ static enum fail_code
 keep(struct export_pieces *p, const struct sequence_span *span, const uint32_t *id, size_t n,
     struct failure *f)
 {
-	if (array_reserve(&p->piece, &p->pieces_room, p->pieces_n + 1, sizeof(*p->piece), f) !=
-	    FAIL_NONE)
+	if (buffer_reserve_items(
+		&p->piece, &p->pieces_room, p->pieces_n + 1, sizeof(*p->piece), f) != FAIL_NONE)
 		return f->code;
-	if (array_reserve(&p->token, &p->tokens_room, p->tokens_n + n, sizeof(*p->token), f) !=
-	    FAIL_NONE)
+	if (buffer_reserve_items(
+		&p->token, &p->tokens_room, p->tokens_n + n, sizeof(*p->token), f) != FAIL_NONE)
 		return f->code;
 	p->piece[p->pieces_n++] = (struct piece){span->document, span->offset, p->tokens_n, n};
 	assert(n <= p->tokens_room - p->tokens_n);

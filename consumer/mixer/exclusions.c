@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 void
 exclusions_close(struct exclusions *x)
@@ -125,7 +125,8 @@ index_add(struct exclusions *x, const struct exclusions_range *range)
 static enum fail_code
 index_reserve(struct exclusions *x, size_t more, struct failure *f)
 {
-	return array_reserve(&x->item, &x->items_room, ranges_max(x) + more, sizeof(*x->item), f);
+	return buffer_reserve_items(
+	    &x->item, &x->items_room, ranges_max(x) + more, sizeof(*x->item), f);
 }
 
 static struct exclusions_range
@@ -217,7 +218,7 @@ exclusions_skip(struct exclusions *x, const struct ledger_skip *s, struct failur
 	const struct exclusions_range range = range_of(s);
 
 	assert(s->first >= 0 && s->first < s->end);
-	if (array_resize(&x->skip, x->skips_n + 1, sizeof(*x->skip), f) != FAIL_NONE)
+	if (buffer_resize_items(&x->skip, x->skips_n + 1, sizeof(*x->skip), f) != FAIL_NONE)
 		return f->code;
 	if (keep_skips(x, f) != FAIL_NONE || index_reserve(x, 1, f) != FAIL_NONE)
 		return f->code;
@@ -316,7 +317,7 @@ exclusions_quarantine(struct exclusions *x, uint32_t domain, uint32_t partition,
 		return fail(f, FAIL_DATA,
 		    "more than %d sequences are quarantined: the domain topics are damaged",
 		    LEDGER_QUARANTINED_MAX);
-	if (array_resize(&x->quarantined, x->quarantined_n + 1, sizeof(*q), f) != FAIL_NONE)
+	if (buffer_resize_items(&x->quarantined, x->quarantined_n + 1, sizeof(*q), f) != FAIL_NONE)
 		return f->code;
 	q = &x->quarantined[x->quarantined_n];
 	*q = (struct ledger_quarantined){

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "common/base/limits.h"
 
 enum { CATCH_UP_DEFAULT = 2 };
@@ -33,7 +33,7 @@ enum fail_code
 shares_add(struct shares *s, struct failure *f)
 {
 	assert(s->n < LIMIT_DOMAINS);
-	if (array_resize(&s->share, s->n + 1, sizeof(*s->share), f) != FAIL_NONE)
+	if (buffer_resize_items(&s->share, s->n + 1, sizeof(*s->share), f) != FAIL_NONE)
 		return f->code;
 	s->share[s->n++] = (struct share){.state = LEDGER_ACTIVE};
 	schedule_add(&s->schedule);

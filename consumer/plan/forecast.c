@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 /* What is counted while stepping. */
 struct count {
@@ -70,7 +70,7 @@ open_stretch(struct count *c, uint64_t step, struct failure *f)
 	struct forecast_stretch *s;
 
 	assert(to->stretches_n < FORECAST_STRETCHES_MAX);
-	if (array_resize(&to->stretch, to->stretches_n + 1, sizeof(*s), f) != FAIL_NONE)
+	if (buffer_resize_items(&to->stretch, to->stretches_n + 1, sizeof(*s), f) != FAIL_NONE)
 		return f->code;
 	s = &to->stretch[to->stretches_n];
 	memset(s, 0, sizeof(*s));

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 #define NONE VOCABULARY_NONE
 
@@ -400,10 +400,11 @@ heap_pop(struct merge_scratch *s)
 static enum fail_code
 room_to_wait(struct merge_scratch *s, struct failure *f)
 {
-	if (array_reserve(&s->heap, &s->heap_room, s->heap_n + 2, sizeof(*s->heap), f) != FAIL_NONE)
+	if (buffer_reserve_items(&s->heap, &s->heap_room, s->heap_n + 2, sizeof(*s->heap), f) !=
+	    FAIL_NONE)
 		return f->code;
-	if (array_reserve(&s->waiting, &s->waiting_room, s->waiting_n + 2, sizeof(*s->waiting),
-		f) != FAIL_NONE)
+	if (buffer_reserve_items(&s->waiting, &s->waiting_room, s->waiting_n + 2,
+		sizeof(*s->waiting), f) != FAIL_NONE)
 		return f->code;
 	return FAIL_NONE;
 }

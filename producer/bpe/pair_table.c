@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "producer/bpe/bytes_hash.h"
 #include "producer/bpe/table_memory.h"
 
@@ -29,7 +29,7 @@ struct pairs {
 static enum fail_code
 push(struct pairs *p, uint32_t left, uint32_t right, uint32_t rank, struct failure *f)
 {
-	if (array_reserve(&p->pair, &p->room, p->n + 1, sizeof(*p->pair), f) != FAIL_NONE)
+	if (buffer_reserve_items(&p->pair, &p->room, p->n + 1, sizeof(*p->pair), f) != FAIL_NONE)
 		return f->code;
 	p->pair[p->n++] = (struct pair){left, right, rank};
 	return FAIL_NONE;

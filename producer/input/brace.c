@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 /*
  * How a pattern is expanded: the first group of it is replaced by each of its parts in turn, and
@@ -51,7 +51,7 @@ add_word(struct expansion *x, const char *text, struct failure *f)
 	if (w->n == x->words_max)
 		return fail(f, FAIL_CONFIG, "pattern %s: stands for more than %d names", x->pattern,
 		    BRACE_WORDS_MAX);
-	if (array_reserve(&w->word, &w->room, w->n + 1, sizeof(*w->word), f) != FAIL_NONE)
+	if (buffer_reserve_items(&w->word, &w->room, w->n + 1, sizeof(*w->word), f) != FAIL_NONE)
 		return f->code;
 	copy = strdup(text);
 	if (copy == NULL)

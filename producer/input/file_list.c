@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "common/base/nearest.h"
 #include "common/base/utf8.h"
 #include "producer/input/brace.h"
@@ -54,7 +54,7 @@ append(struct search *s, const char *name, const struct stat *st, struct failure
 	if (!utf8_valid(name, strlen(name)))
 		return fail(f, FAIL_CONFIG,
 		    "pattern %s: the name of file %s is not UTF-8; rename it", s->pattern, name);
-	if (array_reserve(&l->file, &s->room, l->n + 1, sizeof(*l->file), f) != FAIL_NONE)
+	if (buffer_reserve_items(&l->file, &s->room, l->n + 1, sizeof(*l->file), f) != FAIL_NONE)
 		return f->code;
 	l->file[l->n] = (struct file_list_entry){.name = strdup(name),
 	    .size_bytes = (uint64_t)st->st_size,

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "producer/input/token_file.h"
 
 /* A record under way: offsets, since the buffer moves when it grows. */
@@ -123,7 +123,7 @@ keep_reason(struct input_tokens *t, const char *reason, size_t *at, struct failu
 {
 	size_t n = strlen(reason) + 1;
 
-	if (array_resize(&t->reasons, t->reasons_n + n, 1, f) != FAIL_NONE)
+	if (buffer_resize_items(&t->reasons, t->reasons_n + n, 1, f) != FAIL_NONE)
 		return f->code;
 	memcpy(t->reasons + t->reasons_n, reason, n);
 	*at = t->reasons_n + 1; /* 0 means none */
@@ -137,7 +137,7 @@ add_record(struct input *in, const struct token_file_document *d, struct failure
 	struct input_tokens *t = in->tokens;
 	struct begun_record *r;
 
-	if (array_reserve(&t->record, &t->records_room, t->records_n + 1, sizeof(*r), f) !=
+	if (buffer_reserve_items(&t->record, &t->records_room, t->records_n + 1, sizeof(*r), f) !=
 	    FAIL_NONE)
 		return f->code;
 	r = &t->record[t->records_n++];

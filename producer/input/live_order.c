@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 void
 live_order_close(struct live_order *r)
@@ -68,8 +68,8 @@ live_order_file(
 		struct live_order_file fresh = {
 		    .last = LIVE_ORDER_NONE, .after = LIVE_ORDER_NONE, .now_at = LIVE_ORDER_NONE};
 
-		if (array_reserve(&r->file, &r->files_room, r->files_n + 1, sizeof(*r->file), f) !=
-		    FAIL_NONE)
+		if (buffer_reserve_items(
+			&r->file, &r->files_room, r->files_n + 1, sizeof(*r->file), f) != FAIL_NONE)
 			return f->code;
 		fresh.name = strndup(name, name_n);
 		if (fresh.name == NULL)
@@ -98,7 +98,8 @@ live_order_add(struct live_order *r, const struct live_order_portion *p, struct 
 		return fail(f, FAIL_CONFIG,
 		    "more than %d portions of files: seal this domain and begin another",
 		    LIVE_ORDER_PORTIONS_MAX);
-	if (array_reserve(&r->portion, &r->room, r->n + 1, sizeof(*r->portion), f) != FAIL_NONE)
+	if (buffer_reserve_items(&r->portion, &r->room, r->n + 1, sizeof(*r->portion), f) !=
+	    FAIL_NONE)
 		return f->code;
 	r->file[p->file].last = r->n;
 	r->file[p->file].lost = r->file[p->file].lost || p->byte == p->end;
@@ -199,8 +200,8 @@ add_all(struct live_order *r, const struct arrivals *a, struct failure *f)
 static enum fail_code
 add_taker(struct live_order *r, const struct arrivals *a, struct failure *f)
 {
-	if (array_reserve(&r->taker, &r->takers_room, r->takers_n + 1, sizeof(*r->taker), f) !=
-	    FAIL_NONE)
+	if (buffer_reserve_items(
+		&r->taker, &r->takers_room, r->takers_n + 1, sizeof(*r->taker), f) != FAIL_NONE)
 		return f->code;
 	r->taker[r->takers_n++] =
 	    (struct live_order_taker){.writer = a->writer, .first = (size_t)a->first};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "producer/pack/pack_internal.h"
 
 enum fail_code
@@ -97,7 +97,7 @@ pack_has_target(const struct pack_options *o, const uint32_t *id, uint64_t n)
 enum fail_code
 pack_tokens_add(struct pack_tokens *t, const uint32_t *token, size_t n, struct failure *f)
 {
-	if (array_reserve(&t->token, &t->room, t->n + n, sizeof(*t->token), f) != FAIL_NONE)
+	if (buffer_reserve_items(&t->token, &t->room, t->n + n, sizeof(*t->token), f) != FAIL_NONE)
 		return f->code;
 	memcpy(t->token + t->n, token, n * sizeof(*token));
 	t->n += n;

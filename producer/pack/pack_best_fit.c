@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "producer/pack/bins.h"
 #include "producer/pack/pack_internal.h"
 
@@ -78,8 +78,8 @@ best_fit_close(struct pack *p)
 static enum fail_code
 begin_document(struct best_fit *b, const struct pack_document *d, struct failure *f)
 {
-	if (array_reserve(&b->keep, &b->keep_room, b->keep_n + d->keep_n, sizeof(*b->keep), f) !=
-	    FAIL_NONE)
+	if (buffer_reserve_items(
+		&b->keep, &b->keep_room, b->keep_n + d->keep_n, sizeof(*b->keep), f) != FAIL_NONE)
 		return f->code;
 	if (d->keep_n > 0)
 		memcpy(b->keep + b->keep_n, d->keep, d->keep_n);

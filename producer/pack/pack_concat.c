@@ -15,7 +15,7 @@
 
 #include "producer/pack/pack_internal.h"
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 /* A document's stretch of the buffer. */
 struct stretch {
@@ -94,8 +94,8 @@ begin_stretch(struct concat *c, const struct pack_document *d, uint64_t first, s
 {
 	uint8_t *keep = NULL;
 
-	if (array_reserve(&c->stretch, &c->stretches_room, c->stretches_n + 1, sizeof(*c->stretch),
-		f) != FAIL_NONE)
+	if (buffer_reserve_items(&c->stretch, &c->stretches_room, c->stretches_n + 1,
+		sizeof(*c->stretch), f) != FAIL_NONE)
 		return f->code;
 	if (d->keep_n > 0) {
 		keep = malloc(d->keep_n);

@@ -10,7 +10,7 @@
 
 #include "producer/pack/pack_internal.h"
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 struct none {
 	struct pack base;
@@ -36,7 +36,7 @@ none_close(struct pack *p)
 static enum fail_code
 begin_document(struct none *n, const struct pack_document *d, uint64_t first, struct failure *f)
 {
-	if (array_reserve(&n->keep, &n->keep_room, d->keep_n, 1, f) != FAIL_NONE)
+	if (buffer_reserve_items(&n->keep, &n->keep_room, d->keep_n, 1, f) != FAIL_NONE)
 		return f->code;
 	if (d->keep_n > 0)
 		memcpy(n->keep, d->keep, d->keep_n);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "producer/pretokenizer/code_point.h"
 #include "producer/pretokenizer/unicode_class.h"
 #include "producer/pretokenizer/unicode_range.h"
@@ -77,9 +77,10 @@ added_tokens_add(struct added_tokens *a, const uint8_t *content, size_t n,
 	assert(n > 0);
 	assert(n <= ADDED_TOKENS_BYTES_MAX);
 	assert(a->n < ADDED_TOKENS_MAX);
-	if (array_reserve(&a->token, &a->room, a->n + 1, sizeof(*a->token), f) != FAIL_NONE ||
-	    array_reserve(&a->node, &a->nodes_room, a->nodes_n + n + 1, sizeof(*a->node), f) !=
-		FAIL_NONE)
+	if (buffer_reserve_items(&a->token, &a->room, a->n + 1, sizeof(*a->token), f) !=
+		FAIL_NONE ||
+	    buffer_reserve_items(
+		&a->node, &a->nodes_room, a->nodes_n + n + 1, sizeof(*a->node), f) != FAIL_NONE)
 		return f->code;
 	if (a->nodes_n == 0)
 		a->node[a->nodes_n++] = (struct added_node){0, 0, 0, 0};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "producer/pretokenizer/code_point.h"
 #include "producer/pretokenizer/unicode_range.h"
 
@@ -34,7 +34,7 @@ pretokenizer_scratch_close(struct pretokenizer_scratch *s)
 static enum fail_code
 reserve(struct pretokenizer_cuts *c, size_t more, struct failure *f)
 {
-	return array_reserve(&c->end, &c->room, c->count + more, sizeof(*c->end), f);
+	return buffer_reserve_items(&c->end, &c->room, c->count + more, sizeof(*c->end), f);
 }
 
 /* Ends a stretch at `end`, unless it would be empty. */

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 /* What the list is made from, and how far it is. */
 struct listing {
@@ -59,7 +59,7 @@ add_item(struct listing *l, const size_t *member, size_t n, enum names_set set, 
 	const struct config_domain *d = &l->config->domains[member[0]];
 	struct part_item *item;
 
-	if (array_reserve(&l->out->item, &l->out->room, l->out->n + 1, sizeof(*item), f) !=
+	if (buffer_reserve_items(&l->out->item, &l->out->room, l->out->n + 1, sizeof(*item), f) !=
 	    FAIL_NONE)
 		return f->code;
 	item = &l->out->item[l->out->n++];

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 #include "common/base/json_text.h"
 #include "producer/bpe/bytes_hash.h"
 #include "producer/tokenizer/json_part.h"
@@ -167,8 +167,8 @@ add_entry(struct reading *r, const char *text, size_t n, struct failure *f)
 		return fail(f, FAIL_DATA,
 		    "tokenizer %s: model.vocab: a token of %zu bytes, at most %d are taken",
 		    r->file, n, VOCABULARY_TOKEN_MAX);
-	if (array_reserve(&r->entry, &r->entries_room, model->entries + 1, sizeof(*r->entry), f) !=
-	    FAIL_NONE)
+	if (buffer_reserve_items(
+		&r->entry, &r->entries_room, model->entries + 1, sizeof(*r->entry), f) != FAIL_NONE)
 		return f->code;
 	r->entry[model->entries++] = (struct entry){0, (uint32_t)r->texts.n, (uint32_t)n};
 	return buffer_add(&r->texts, text, n, f);

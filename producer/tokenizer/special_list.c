@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/array.h"
+#include "common/base/buffer.h"
 
 void
 special_list_close(struct special_list *l)
@@ -17,7 +17,7 @@ enum fail_code
 special_list_add(struct special_list *l, uint32_t id, const void *text, size_t n, struct failure *f)
 {
 	assert(memchr(text, '\0', n) == NULL);
-	if (array_reserve(&l->entry, &l->room, l->n + 1, sizeof(*l->entry), f) != FAIL_NONE)
+	if (buffer_reserve_items(&l->entry, &l->room, l->n + 1, sizeof(*l->entry), f) != FAIL_NONE)
 		return f->code;
 	l->entry[l->n] = (struct special_list_entry){id, l->texts.n, l->n};
 	l->n++;
