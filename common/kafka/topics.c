@@ -608,8 +608,8 @@ static void
 add_other_name(const struct config *c, struct failure *f)
 {
 	if (c->file_mix != NULL)
-		fail_more(f, "%s has mix.name %s; did you mean that? Otherwise: ", c->path,
-		    c->file_mix);
+		fail_more(
+		    f, "%s has mix.name %s; did you mean that? Otherwise: ", c->path, c->file_mix);
 	fail_more(f, "run `riffle topics -c %s -s mix.name=%s --create`", c->path, c->mix.name);
 }
 
