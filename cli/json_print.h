@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "common/base/failure.h"
+#include "common/record/ledger.h"
 
 /*
  * Prints a value and an end of line. Takes `value`; NULL: there was no memory for it. `flags` are
@@ -20,5 +21,8 @@ enum fail_code json_print(json_t *value, size_t flags, FILE *to, struct failure 
  * NULL stands for "". The value is the caller's; NULL: no memory.
  */
 json_t *json_print_text(const char *text);
+
+/* The same for weights of a request, an object with a key per domain. */
+json_t *json_print_weights(const struct ledger_raw_weight *weight, size_t n);
 
 #endif

@@ -336,14 +336,15 @@ def list_files(sources):
 CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u206f\ud800-\udfff]")
 
 
-def shown(text):
-    """A message on one line, with what would command or mislead a terminal escaped as the program riffle does."""
+def shown(text: str, keep: str = "") -> str:
+    """`text` with what would command or mislead a terminal escaped as the program riffle does; lines and tabs too, unless kept."""
     def escape(match):
         c = ord(match[0])
-        named = {10: "n", 9: "t", 13: "r"}.get(c)
-        if 0xdc80 <= c <= 0xdcff:  # a byte that is not UTF-8
-            return f"\\x{c - 0xdc00:02x}"
-        return f"\\{named}" if named else f"\\x{c:02x}" if c < 0x80 else f"\\u{c:04x}"
+        if match[0] in keep:
+            return match[0]
+        if 0x80 <= c < 0xdc80 or c > 0xdcff:
+            return f"\\u{c:04x}"
+        return {10: r"\n", 9: r"\t", 13: r"\r"}.get(c, f"\\x{c & 0xff:02x}")  # U+DC80 to U+DCFF: a byte that is not UTF-8
     return CONTROLS.sub(escape, text)
 
 

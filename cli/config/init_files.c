@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+#include "common/base/buffer.h"
 #include "common/base/text.h"
 #include "common/base/utf8.h"
 
@@ -209,17 +210,10 @@ init_files_why(const char *path)
 static enum fail_code
 add_file(struct init_files *l, char *path, size_t folder_n, uint64_t size, struct failure *f)
 {
-	struct init_file *grown;
-
 	if (l->n == INIT_FILES_MAX)
 		return fail(f, FAIL_CONFIG, "%s: more than %d files", path, INIT_FILES_MAX);
-	if (l->n == l->room) {
-		l->room = l->room == 0 ? 64 : 2 * l->room;
-		grown = realloc(l->file, l->room * sizeof(*grown));
-		if (grown == NULL)
-			return fail_memory(f);
-		l->file = grown;
-	}
+	if (buffer_reserve_items(&l->file, &l->room, l->n + 1, sizeof(*l->file), f) != FAIL_NONE)
+		return f->code;
 	l->file[l->n++] =
 	    (struct init_file){.path = path, .folder_n = folder_n, .size_bytes = size};
 	return FAIL_NONE;

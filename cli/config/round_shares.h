@@ -11,17 +11,13 @@
 #ifndef CLI_CONFIG_ROUND_SHARES_H
 #define CLI_CONFIG_ROUND_SHARES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-
 #include "common/config/config.h"
 
 /*
- * Writes the sentence after "mix.epoch_size: " for the weights of a phase, or (NULL) of the mix;
- * returns false if every share is less than a tenth off, or not known without the domains' sizes.
+ * Gives the sentence after "mix.epoch_size: " (free) for the weights of a phase, or (NULL) of the
+ * mix. NULL: every share is less than a tenth off, or not known without the domains' sizes.
  */
-bool round_shares_differ(
-    char *out, size_t out_bytes, const struct config *c, const struct config_phase *phase);
+char *round_shares_compare(const struct config *c, const struct config_phase *phase);
 
 /* Warns of the mix's weights and of each phase's. */
 void round_shares_warn(const struct config *c);

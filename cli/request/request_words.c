@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
 #include "common/base/names.h"
 #include "common/base/nearest.h"
 #include "common/base/scalar.h"
@@ -51,12 +52,9 @@ add_weight(struct control *c, const char *word, struct failure *f)
 enum fail_code
 request_words_weights(struct control *c, char *const *word, size_t n, struct failure *f)
 {
-	struct ledger_raw_weight *grown =
-	    realloc(c->weight, (c->weights_n + n + 1) * sizeof(*grown));
-
-	if (grown == NULL)
-		return fail_memory(f);
-	c->weight = grown;
+	if (buffer_resize_items(&c->weight, c->weights_n + n + 1, sizeof(*c->weight), f) !=
+	    FAIL_NONE)
+		return f->code;
 	for (size_t i = 0; i < n; i++)
 		if (add_weight(c, word[i], f) != FAIL_NONE)
 			return f->code;

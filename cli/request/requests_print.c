@@ -41,22 +41,18 @@ static json_t *
 entry_json(const struct request_entry *e)
 {
 	const struct control *c = &e->asked;
-	json_t *weights = json_object();
 
-	for (size_t i = 0; i < c->weights_n; i++)
-		json_object_set_new(
-		    weights, TEXT_SHOWN(c->weight[i].domain), json_real(c->weight[i].weight));
 	return json_pack(
 	    "{s:o, s:s, s:s, s:o, s:o, s:o, s:I, s:o, s:o, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:o}",
 	    "id", json_print_text(c->id), "kind", ledger_change_names[c->kind], "state",
 	    request_state_names[e->state], "step",
 	    e->answer.accepted ? json_integer(e->answer.step) : json_null(), "who",
 	    json_print_text(c->who), "text", json_print_text(e->answer.text), "asked_step",
-	    (json_int_t)c->at_step, "weights", weights, "domain", json_print_text(c->domain),
-	    "temperature", c->temperature, "lr_scale", c->lr_scale, "global_batch",
-	    (json_int_t)c->global_batch, "partition", (json_int_t)c->partition, "first",
-	    (json_int_t)c->first, "end", (json_int_t)c->end, "time_ms", (json_int_t)e->time_ms,
-	    "request", json_print_text(c->request));
+	    (json_int_t)c->at_step, "weights", json_print_weights(c->weight, c->weights_n),
+	    "domain", json_print_text(c->domain), "temperature", c->temperature, "lr_scale",
+	    c->lr_scale, "global_batch", (json_int_t)c->global_batch, "partition",
+	    (json_int_t)c->partition, "first", (json_int_t)c->first, "end", (json_int_t)c->end,
+	    "time_ms", (json_int_t)e->time_ms, "request", json_print_text(c->request));
 }
 
 enum fail_code

@@ -149,14 +149,9 @@ domains_json(const struct ledger *l)
 static json_t *
 change_json(const struct ledger_change *c)
 {
-	json_t *weights = json_object(), *o;
-
-	for (size_t i = 0; i < c->weights_n; i++)
-		json_object_set_new(
-		    weights, TEXT_SHOWN(c->weight[i].domain), json_real(c->weight[i].weight));
-	o = json_pack("{s:o, s:s, s:I, s:o, s:o}", "id", json_print_text(c->id), "kind",
-	    ledger_change_names[c->kind], "step", (json_int_t)c->step, "weights", weights, "who",
-	    json_print_text(c->who));
+	json_t *o = json_pack("{s:o, s:s, s:I, s:o, s:o}", "id", json_print_text(c->id), "kind",
+	    ledger_change_names[c->kind], "step", (json_int_t)c->step, "weights",
+	    json_print_weights(c->weight, c->weights_n), "who", json_print_text(c->who));
 	if (c->temperature != 0)
 		json_object_set_new(o, "temperature", json_real(c->temperature));
 	if (c->lr_scale != 0)

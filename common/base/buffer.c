@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROOM_MIN = 1 << 12 };
+enum { ROOM_MIN = 1 << 12, ITEMS_MORE = 16 };
 
 enum fail_code
 buffer_reserve(struct buffer *b, size_t more, struct failure *f)
@@ -48,4 +48,33 @@ buffer_close(struct buffer *b)
 {
 	free(b->bytes);
 	*b = (struct buffer){0};
+}
+
+enum fail_code
+buffer_resize_items(void *array, size_t n, size_t size_bytes, struct failure *f)
+{
+	void *items;
+
+	assert(n > 0);
+	memcpy(&items, array, sizeof(items)); /* it is a pointer of another type */
+	items = realloc(items, n * size_bytes);
+	if (items == NULL)
+		return fail_memory(f);
+	memcpy(array, &items, sizeof(items));
+	return FAIL_NONE;
+}
+
+enum fail_code
+buffer_reserve_items(void *array, size_t *room, size_t needed, size_t size_bytes, struct failure *f)
+{
+	size_t more = 2 * *room + ITEMS_MORE;
+
+	if (needed <= *room)
+		return FAIL_NONE;
+	if (more < needed)
+		more = needed;
+	if (buffer_resize_items(array, more, size_bytes, f) != FAIL_NONE)
+		return f->code;
+	*room = more;
+	return FAIL_NONE;
 }

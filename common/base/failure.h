@@ -17,7 +17,7 @@
  *     scalar         texts that people write for numbers
  *     nearest        which known name a mistyped one most likely means
  *     text           a text put together by formats; how one from outside is shown
- *     buffer         bytes that grow at their end
+ *     buffer         bytes and arrays that grow at their end
  *     utf8           is it UTF-8, and what it is read as where it is not
  *     json_text      walks along a JSON text, strictly
  *     json_field     takes fields out of a JSON object by dotted paths

@@ -551,10 +551,16 @@ set_keys(struct yaml_tree *t, const char *const *set, size_t set_n, struct failu
 	return FAIL_NONE;
 }
 
-/* For config_is_set(). */
+/* For config_is_set(), and what the tree no longer has once it is set. */
 static enum fail_code
-keep_set(struct config *c, const char *const *set, size_t set_n, struct failure *f)
+keep_set(struct config *c, const struct yaml_tree *t, const char *const *set, size_t set_n,
+    struct failure *f)
 {
+	const struct yaml_node *mix = yaml_node_get(yaml_tree_root(t), "mix");
+	const struct yaml_node *name = yaml_node_get(mix, "name");
+
+	if (name != NULL && name->kind == YAML_TEXT && (c->file_mix = strdup(name->text)) == NULL)
+		return fail_memory(f);
 	c->set.text = calloc(set_n + 1, sizeof(*c->set.text));
 	if (c->set.text == NULL)
 		return fail_memory(f);
@@ -580,14 +586,15 @@ config_open_with(
 	struct config *c = NULL;
 
 	*out = NULL;
-	if (yaml_tree_open(&t, path, f) != FAIL_NONE || set_keys(t, set, set_n, f) != FAIL_NONE)
+	if (yaml_tree_open(&t, path, f) != FAIL_NONE)
 		goto failed;
 	c = calloc(1, sizeof(*c));
 	if (c == NULL || (c->path = strdup(path)) == NULL) {
 		fail_memory(f);
 		goto failed;
 	}
-	if (keep_set(c, set, set_n, f) != FAIL_NONE || read_tree(c, t, f) != FAIL_NONE)
+	if (keep_set(c, t, set, set_n, f) != FAIL_NONE || set_keys(t, set, set_n, f) != FAIL_NONE ||
+	    read_tree(c, t, f) != FAIL_NONE)
 		goto failed;
 	settle_partitions(&c->mix);
 	settle_shuffle(c);
@@ -662,6 +669,7 @@ config_close(struct config *c)
 	mix_clear(&c->mix);
 	properties_clear(&c->kafka);
 	list_clear(&c->set);
+	free(c->file_mix);
 	free(c);
 }
 

@@ -180,6 +180,7 @@ struct config {
 	struct config_mix mix;
 	struct properties kafka; /* kafka: of the file, then RIFFLE_BOOTSTRAP, then -X */
 	struct config_list set;  /* KEY=VALUE of each -s */
+	char *file_mix;          /* mix.name of the file, whatever -s says; NULL: it has none */
 };
 
 /*

@@ -21,6 +21,9 @@ enum fail_code kafka_groups(
     rd_kafka_t *rk, const char *prefix, char ***name, size_t *n, int timeout_ms, struct failure *f);
 void kafka_groups_free(char **name, size_t n); /* NULL is accepted */
 
+/* Until a silent member of a group is out, if the member sets this as its session time-out. */
+enum { KAFKA_GROUPS_SESSION_MS = 10000 };
+
 struct kafka_member {
 	char id[128];    /* the broker's name for it, new at each join; cut where it is longer */
 	char client[64]; /* its client.id; cut where it is longer, as is the next */

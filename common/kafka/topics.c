@@ -596,13 +596,9 @@ topics_warn_losses(const struct topic_plan *p, const struct topics_report *repor
 static void
 add_other_name(const struct config *c, struct failure *f)
 {
-	struct config *file = NULL;
-	struct failure ignored;
-
-	if (config_open(&file, c->path, &ignored) == FAIL_NONE && file->mix.name != NULL)
-		fail_more(f, "%s has mix.name %s; did you mean that? Otherwise: ", c->path,
-		    file->mix.name);
-	config_close(file);
+	if (c->file_mix != NULL)
+		fail_more(
+		    f, "%s has mix.name %s; did you mean that? Otherwise: ", c->path, c->file_mix);
 }
 
 enum fail_code

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
+
 /* A stretch of a document, of the window that is being collected. */
 struct piece {
 	uint64_t document, offset;
@@ -170,24 +172,12 @@ static enum fail_code
 keep(struct export_pieces *p, const struct sequence_span *span, const uint32_t *id, size_t n,
     struct failure *f)
 {
-	if (p->pieces_n == p->pieces_room) {
-		size_t room = 2 * p->pieces_room + 64;
-		struct piece *grown = realloc(p->piece, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		p->piece = grown;
-		p->pieces_room = room;
-	}
-	if (p->tokens_room - p->tokens_n < n) {
-		size_t room = p->tokens_room + p->tokens_room / 2 + n;
-		uint32_t *grown = realloc(p->token, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		p->token = grown;
-		p->tokens_room = room;
-	}
+	if (buffer_reserve_items(
+		&p->piece, &p->pieces_room, p->pieces_n + 1, sizeof(*p->piece), f) != FAIL_NONE)
+		return f->code;
+	if (buffer_reserve_items(
+		&p->token, &p->tokens_room, p->tokens_n + n, sizeof(*p->token), f) != FAIL_NONE)
+		return f->code;
 	p->piece[p->pieces_n++] = (struct piece){span->document, span->offset, p->tokens_n, n};
 	assert(n <= p->tokens_room - p->tokens_n);
 	memcpy(p->token + p->tokens_n, id, n * sizeof(*id));

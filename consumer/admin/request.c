@@ -20,7 +20,7 @@
 #include "consumer/mixer/mixer.h"
 #include "consumer/plan/ledger_plan.h"
 
-enum { SAID_MS = 2000, SESSION_S = 10 }; /* of a wait, before it is explained; of a dead mixer */
+enum { SAID_MS = 2000 }; /* of a wait, before it is explained */
 enum { SLICE_MS = 200, DELIVERY_MS = 30000, FIRST_ANSWER_MS = 10000, ELECTION_MS = 5000 };
 
 struct request {
@@ -247,7 +247,8 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 			    "request: REQUEST-WAIT a mixer is registered on %s, and has not "
 			    "answered request %s yet: it is busy, or was killed within the "
 			    "last %d s. Waiting up to %d s",
-			    r->mixer_host, c[first].id, SESSION_S, timeout_ms / 1000);
+			    r->mixer_host, c[first].id, KAFKA_GROUPS_SESSION_MS / 1000,
+			    timeout_ms / 1000);
 			said = true;
 		}
 		if (next_record(r, &record, &any, f) != FAIL_NONE)

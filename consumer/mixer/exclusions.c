@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
+
 void
 exclusions_close(struct exclusions *x)
 {
@@ -123,17 +125,8 @@ index_add(struct exclusions *x, const struct exclusions_range *range)
 static enum fail_code
 index_reserve(struct exclusions *x, size_t more, struct failure *f)
 {
-	size_t n = ranges_max(x) + more, room = 2 * n + 16;
-	struct exclusions_range *item;
-
-	if (n <= x->items_room)
-		return FAIL_NONE;
-	item = realloc(x->item, room * sizeof(*item));
-	if (item == NULL)
-		return fail_memory(f);
-	x->item = item;
-	x->items_room = room;
-	return FAIL_NONE;
+	return buffer_reserve_items(
+	    &x->item, &x->items_room, ranges_max(x) + more, sizeof(*x->item), f);
 }
 
 static struct exclusions_range
@@ -223,13 +216,10 @@ enum fail_code
 exclusions_skip(struct exclusions *x, const struct ledger_skip *s, struct failure *f)
 {
 	const struct exclusions_range range = range_of(s);
-	struct ledger_skip *grown;
 
 	assert(s->first >= 0 && s->first < s->end);
-	grown = realloc(x->skip, (x->skips_n + 1) * sizeof(*grown));
-	if (grown == NULL)
-		return fail_memory(f);
-	x->skip = grown;
+	if (buffer_resize_items(&x->skip, x->skips_n + 1, sizeof(*x->skip), f) != FAIL_NONE)
+		return f->code;
 	if (keep_skips(x, f) != FAIL_NONE || index_reserve(x, 1, f) != FAIL_NONE)
 		return f->code;
 	index_add(x, &range);
@@ -315,7 +305,7 @@ exclusions_quarantine(struct exclusions *x, uint32_t domain, uint32_t partition,
     const char *reason, struct failure *f)
 {
 	const struct exclusions_range range = {domain, partition, ordinal, ordinal + 1};
-	struct ledger_quarantined *grown, *q;
+	struct ledger_quarantined *q;
 
 	for (size_t i = 0; i < x->quarantined_n; i++) {
 		q = &x->quarantined[i];
@@ -327,11 +317,9 @@ exclusions_quarantine(struct exclusions *x, uint32_t domain, uint32_t partition,
 		return fail(f, FAIL_DATA,
 		    "more than %d sequences are quarantined: the domain topics are damaged",
 		    LEDGER_QUARANTINED_MAX);
-	grown = realloc(x->quarantined, (x->quarantined_n + 1) * sizeof(*grown));
-	if (grown == NULL)
-		return fail_memory(f);
-	x->quarantined = grown;
-	q = &grown[x->quarantined_n];
+	if (buffer_resize_items(&x->quarantined, x->quarantined_n + 1, sizeof(*q), f) != FAIL_NONE)
+		return f->code;
+	q = &x->quarantined[x->quarantined_n];
 	*q = (struct ledger_quarantined){
 	    .domain = domain, .partition = partition, .ordinal = (int64_t)ordinal};
 	q->reason = strdup(reason);

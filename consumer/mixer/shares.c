@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
 #include "common/base/limits.h"
 
 enum { CATCH_UP_DEFAULT = 2 };
@@ -31,12 +32,9 @@ shares_close(struct shares *s)
 enum fail_code
 shares_add(struct shares *s, struct failure *f)
 {
-	struct share *grown = realloc(s->share, (s->n + 1) * sizeof(*grown));
-
 	assert(s->n < LIMIT_DOMAINS);
-	if (grown == NULL)
-		return fail_memory(f);
-	s->share = grown;
+	if (buffer_resize_items(&s->share, s->n + 1, sizeof(*s->share), f) != FAIL_NONE)
+		return f->code;
 	s->share[s->n++] = (struct share){.state = LEDGER_ACTIVE};
 	schedule_add(&s->schedule);
 	return FAIL_NONE;

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
+
 /* What is counted while stepping. */
 struct count {
 	struct forecast *to;
@@ -65,14 +67,12 @@ static enum fail_code
 open_stretch(struct count *c, uint64_t step, struct failure *f)
 {
 	struct forecast *to = c->to;
-	struct forecast_stretch *grown, *s;
+	struct forecast_stretch *s;
 
 	assert(to->stretches_n < FORECAST_STRETCHES_MAX);
-	grown = realloc(to->stretch, (to->stretches_n + 1) * sizeof(*grown));
-	if (grown == NULL)
-		return fail_memory(f);
-	to->stretch = grown;
-	s = &grown[to->stretches_n];
+	if (buffer_resize_items(&to->stretch, to->stretches_n + 1, sizeof(*s), f) != FAIL_NONE)
+		return f->code;
+	s = &to->stretch[to->stretches_n];
 	memset(s, 0, sizeof(*s));
 	s->share = calloc(to->domains_n, sizeof(*s->share));
 	if (s->share == NULL)

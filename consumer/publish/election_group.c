@@ -9,6 +9,7 @@
 #include "common/base/log.h"
 #include "common/base/names.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_groups.h"
 
 enum { EVENTS_MAX = 16 };
 
@@ -66,7 +67,7 @@ open_member(struct election_group *g, rd_kafka_t **out, bool standby, struct fai
 	rd_kafka_topic_partition_list_t *list;
 	rd_kafka_resp_err_t err;
 
-	snprintf(session, sizeof(session), "%d", ELECTION_SESSION_MS);
+	snprintf(session, sizeof(session), "%d", KAFKA_GROUPS_SESSION_MS);
 	snprintf(poll_max, sizeof(poll_max), "%d", ELECTION_POLL_MAX_MS);
 	if (kafka_open(out, &k, f) != FAIL_NONE)
 		return f->code;

@@ -28,7 +28,6 @@
 #include "common/kafka/kafka_groups.h"
 
 enum {
-	ELECTION_SESSION_MS = 10000, /* until a member that is silent is out */
 	ELECTION_POLL_MAX_MS = 60000,
 	ELECTION_POLL_MS = 50, /* polling more often does nothing */
 };

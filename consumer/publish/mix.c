@@ -12,6 +12,7 @@
 #include "common/base/names.h"
 #include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
+#include "common/kafka/kafka_groups.h"
 #include "common/kafka/kafka_stats.h"
 #include "common/kafka/topics.h"
 #include "consumer/batches/lane_ends.h"
@@ -523,7 +524,7 @@ look_for_nothing_to_do(struct mix *m, struct failure *f)
 	log_info("mix: mix=%s step=%" PRId64 ": --until-step %" PRIu64
 		 " is reached, and another mixer is active on %s, or was within the last %d s: "
 		 "nothing to do",
-	    m->config->mix.name, step, m->o->until_step, m->other, ELECTION_SESSION_MS / 1000);
+	    m->config->mix.name, step, m->o->until_step, m->other, KAFKA_GROUPS_SESSION_MS / 1000);
 	return FAIL_NONE;
 }
 

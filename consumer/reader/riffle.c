@@ -151,7 +151,7 @@ riffle_wait_remind(struct riffle_wait *w, const char *text)
 {
 	int64_t now_ms = clock_ms();
 
-	if (!w->reminder.began)
+	if (w->begun_ms == 0)
 		w->begun_ms = now_ms;
 	if (log_reminder_due(&w->reminder, now_ms, RIFFLE_WAITING_FIRST_MS))
 		log_warning("riffle: READ-WAITING seconds=%" PRId64 ": %s",

@@ -637,12 +637,13 @@ serve_commits(struct riffle *r, struct failure *f)
 
 /* ---- the next step ---- */
 
-/* Why the step does not come, as far as anybody knows. */
+/* Why the step does not come, as far as anybody knows. `how`: "does not come". */
 static void
-explain_wait(const struct riffle *r, const char *reason, char text[static FAILURE_TEXT_MAX])
+explain_wait(
+    const struct riffle *r, const char *how, const char *reason, char text[static FAILURE_TEXT_MAX])
 {
-	snprintf(text, FAILURE_TEXT_MAX, "step %" PRIu64 " of mix %s does not come: %s",
-	    r->pace.position, r->reader.mix,
+	snprintf(text, FAILURE_TEXT_MAX, "step %" PRIu64 " of mix %s %s: %s", r->pace.position,
+	    r->reader.mix, how,
 	    reason[0] == '\0' ? "it is not published yet (is `riffle mix` running?)" : reason);
 }
 
@@ -661,7 +662,7 @@ take_next(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 
 		if (code != FAIL_TIMEOUT)
 			return code;
-		explain_wait(r, reason, text);
+		explain_wait(r, "does not come", reason, text);
 		riffle_wait_remind(&r->wait, text);
 		if (until_ms == deadline_ms)
 			return code;
@@ -712,13 +713,18 @@ wait_step(struct riffle *r, int64_t deadline_ms, char reason[static PREFETCH_REA
 	return wait_next(r, deadline_ms, reason, f);
 }
 
-/* RIFFLE_TIMEOUT, with why the step does not come. */
+/*
+ * RIFFLE_TIMEOUT, with why the step did not come. The wait is that of all calls for this step, as
+ * callers with an eye on signals wait in slices.
+ */
 static int
 give_timeout(const struct riffle *r, const char *reason, struct riffle_error *e)
 {
-	char text[FAILURE_TEXT_MAX];
+	double waited_s = (double)(clock_ms() - r->wait.begun_ms) / 1000;
+	char text[FAILURE_TEXT_MAX], how[64];
 
-	explain_wait(r, reason, text);
+	snprintf(how, sizeof(how), "did not come within %.*f s", waited_s < 1, waited_s);
+	explain_wait(r, how, reason, text);
 	return riffle_give(e, RIFFLE_TIMEOUT, text);
 }
 
@@ -811,6 +817,8 @@ fetch(struct riffle *r, int timeout_ms, struct riffle_error *e)
 	if (serve_commits(r, &f) != FAIL_NONE)
 		return riffle_give_failure(e, &f);
 	take_back(r);
+	if (r->wait.begun_ms == 0)
+		r->wait.begun_ms = begun_ms;
 	code = r->next == NULL ? wait_step(r, deadline_ms, reason, &f) : FAIL_NONE;
 	reader_metrics_waited(&r->metrics, clock_ms() - begun_ms);
 	if (code == FAIL_TIMEOUT)

@@ -33,6 +33,7 @@ struct work {
 	struct lane_map map;  /* where they lie */
 	uint32_t lanes;
 	struct lane_ends_report report;
+	struct repair_found at;       /* the above, for decisions about it */
 	uint64_t *next, *absent_from; /* [lanes] */
 	struct transactions *transactions;
 	struct repair_result *result;
@@ -94,30 +95,9 @@ read_ends(struct work *w, struct failure *f)
 						     w->mix, kafka, ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	lane_ends_compare(&w->report, w->end, w->lanes, &w->ledger);
+	w->at.end = w->end;
+	w->at.lanes = w->lanes;
 	return FAIL_NONE;
-}
-
-/* For decisions about it. */
-static struct repair_found
-found(const struct work *w)
-{
-	return (struct repair_found){
-	    .last = &w->last,
-	    .ledger = &w->ledger,
-	    .end = w->end,
-	    .report = &w->report,
-	    .lanes = w->lanes,
-	    .from_given = w->o->from_given,
-	    .from_step = w->o->from_step,
-	};
-}
-
-static bool
-is_level(const struct work *w)
-{
-	struct repair_found at = found(w);
-
-	return repair_plan_level(&at);
 }
 
 /*
@@ -136,7 +116,7 @@ look(struct work *w, bool *grows, struct failure *f)
 
 		if (read_ends(w, f) != FAIL_NONE)
 			return f->code;
-		if (is_level(w))
+		if (repair_plan_level(&w->at))
 			break;
 		if (read_ledger(w, f) != FAIL_NONE)
 			return f->code;
@@ -220,11 +200,10 @@ warn_uncommitted(const struct work *w, uint64_t step)
 static enum fail_code
 find_from(const struct work *w, uint64_t *step, struct failure *f)
 {
-	struct repair_found at = found(w);
 	struct step_records_kept kept;
 
 	if (ask_kept(w, &kept, f) != FAIL_NONE ||
-	    repair_plan_from(&at, &kept, step, f) != FAIL_NONE)
+	    repair_plan_from(&w->at, &kept, step, f) != FAIL_NONE)
 		return f->code;
 	if (w->o->from_given && !kept.any)
 		warn_uncommitted(w, *step);
@@ -268,10 +247,9 @@ check_requests(const struct work *w, struct failure *f)
 static enum fail_code
 check_certain(const struct work *w, struct failure *f)
 {
-	struct repair_found at = found(w);
-	const char *live = repair_plan_live(&at);
+	const char *live = repair_plan_live(&w->at);
 
-	if (!repair_plan_guesses(&at))
+	if (!repair_plan_guesses(&w->at))
 		return FAIL_NONE;
 	if (live == NULL)
 		return check_requests(w, f);
@@ -314,14 +292,13 @@ scan(struct work *w, struct failure *f)
 {
 	struct step_record *record = calloc(w->lanes, sizeof(*record));
 	uint64_t end = w->ledger.next, first = end;
-	struct repair_found at = found(w);
 	struct step_records *records = NULL;
 	struct step_records_kept kept;
 	struct step_records_hole hole;
 	enum fail_code code = record == NULL ? fail_memory(f) : ask_kept(w, &kept, f);
 
 	if (code == FAIL_NONE) {
-		first = repair_plan_scan(&at, kept.any ? kept.whole : w->ledger.first);
+		first = repair_plan_scan(&w->at, kept.any ? kept.whole : w->ledger.first);
 		w->result->checked_first = first;
 	}
 	if (code == FAIL_NONE && first < end)
@@ -345,17 +322,16 @@ scan(struct work *w, struct failure *f)
 static enum fail_code
 complete(struct work *w, struct failure *f)
 {
-	struct repair_found at = found(w);
 	struct lane_fill fill = {.transactions = w->transactions, .lanes = w->lanes};
 	struct replay_options o = {
 	    .config = w->o->config,
 	    .end = w->report.highest,
 	    .fill = &fill,
 	    .ledger_end = w->ledger.next,
-	    .ended = repair_plan_ended(&at),
+	    .ended = repair_plan_ended(&w->at),
 	};
 	struct replay_result replayed;
-	uint64_t from = 0, lacked;
+	uint64_t from = 0;
 	enum fail_code code;
 
 	w->next = calloc(w->lanes, sizeof(*w->next));
@@ -375,12 +351,11 @@ complete(struct work *w, struct failure *f)
 		return fail(f, FAIL_DATA, "mix %s has no step: nothing can be derived", w->mix);
 	if (lane_ends_empty(w->end, w->lanes) && find_from(w, &from, f) != FAIL_NONE)
 		return f->code;
-	lacked = repair_plan_lanes(&at, from, w->next, w->absent_from);
+	o.first = repair_plan_lanes(&w->at, from, w->next, w->absent_from);
 	for (uint32_t i = 0; i < w->lanes; i++)
 		w->result->lane[i] = (struct repair_lane){w->next[i], o.end};
 	if (check_certain(w, f) != FAIL_NONE)
 		return f->code;
-	o.first = repair_plan_first(&at, lacked, o.end);
 	fill.absent_from = w->absent_from;
 	code = replay(&o, &replayed, f);
 	w->result->records = fill.records;
@@ -401,7 +376,7 @@ work(struct work *w, struct failure *f)
 		    w->mix);
 	w->result->derived = w->lanes == 0;
 	w->result->checked_end = w->ledger.next;
-	if (is_level(w))
+	if (repair_plan_level(&w->at))
 		return w->result->derived ? FAIL_NONE : scan(w, f);
 	w->result->needed = true;
 	if (!w->o->dry_run && (fence(w, f) != FAIL_NONE || read_ledger(w, f) != FAIL_NONE ||
@@ -424,6 +399,11 @@ repair(const struct repair_options *o, struct repair_result *out, struct failure
 	enum fail_code code;
 
 	assert(w.mix != NULL);
+	w.at = (struct repair_found){.last = &w.last,
+	    .ledger = &w.ledger,
+	    .report = &w.report,
+	    .from_given = o->from_given,
+	    .from_step = o->from_step};
 	*out = (struct repair_result){0};
 	code = work(&w, f);
 	transactions_close(w.transactions);

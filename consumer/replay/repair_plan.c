@@ -21,21 +21,12 @@ repair_plan_ended(const struct repair_found *w)
 	return ended;
 }
 
-static bool
-any_record(const struct repair_found *w)
-{
-	for (uint32_t i = 0; i < w->lanes; i++)
-		if (w->end[i].any)
-			return true;
-	return false;
-}
-
 enum fail_code
 repair_plan_from(const struct repair_found *w, const struct step_records_kept *kept, uint64_t *step,
     struct failure *f)
 {
 	*step = kept->any ? kept->whole : w->ledger->first;
-	if (any_record(w) || !w->from_given)
+	if (kept->any || !w->from_given)
 		return FAIL_NONE;
 	*step = w->from_step;
 	if (*step < w->ledger->first || *step >= w->ledger->next)
@@ -59,17 +50,20 @@ uint64_t
 repair_plan_lanes(
     const struct repair_found *w, uint64_t from, uint64_t *next, uint64_t *absent_from)
 {
-	uint64_t lowest = w->report->highest;
+	uint64_t first = w->report->highest - 1; /* is compared, and what ends the mix follows it */
 
+	assert(w->report->highest > 0);
+	if (w->ledger->next < first)
+		first = w->ledger->next;
 	for (uint32_t i = 0; i < w->lanes; i++) {
 		const struct lane_end *e = &w->end[i];
 
 		next[i] = e->any ? e->next : from;
 		absent_from[i] = e->any && e->last ? UINT64_MAX : next[i];
-		if (next[i] < lowest)
-			lowest = next[i];
+		if (next[i] < first)
+			first = next[i];
 	}
-	return lowest;
+	return first;
 }
 
 bool
@@ -98,17 +92,6 @@ repair_plan_unanswered(int64_t answered, int64_t low, int64_t high)
 	if (answered > high)
 		answered = low;
 	return answered < high ? answered : -1;
-}
-
-uint64_t
-repair_plan_first(const struct repair_found *w, uint64_t lacked, uint64_t end)
-{
-	uint64_t first = lacked < w->ledger->next ? lacked : w->ledger->next;
-
-	assert(end > 0);
-	assert(first <= end);
-	/* The last step is compared, and what ends the mix follows it. */
-	return first < end ? first : end - 1;
 }
 
 uint64_t

@@ -42,7 +42,8 @@ enum fail_code repair_plan_from(const struct repair_found *w, const struct step_
 /*
  * Fills next[lanes] with the first step that each lacks, and absent_from[lanes] with the first of
  * which it holds no record (UINT64_MAX: it holds the end of the mix, after which nothing comes).
- * `from` is for lanes without a record. Returns the lowest step that some lane lacks.
+ * `from` is for lanes without a record. Returns the first step to derive, which exists: one that
+ * some lane or the ledger lacks, or else the last one. The mix must have a step.
  */
 uint64_t repair_plan_lanes(
     const struct repair_found *w, uint64_t from, uint64_t *next, uint64_t *absent_from);
@@ -63,11 +64,6 @@ const char *repair_plan_live(const struct repair_found *w);
  * recreated, and no record in it is known to be answered.
  */
 int64_t repair_plan_unanswered(int64_t answered, int64_t low, int64_t high);
-
-/*
- * The first step to derive: at or below `lacked`, the ledger's end and the last step before `end`.
- */
-uint64_t repair_plan_first(const struct repair_found *w, uint64_t lacked, uint64_t end);
 
 /*
  * From which step to look for holes: the lowest position of a run, because trainers read no earlier

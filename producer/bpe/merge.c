@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
+
 #define NONE VOCABULARY_NONE
 
 /* ---- short pieces: arrays that are searched, several pieces in turn ---- */
@@ -398,24 +400,12 @@ heap_pop(struct merge_scratch *s)
 static enum fail_code
 room_to_wait(struct merge_scratch *s, struct failure *f)
 {
-	if (s->heap_n + 2 > s->heap_room) {
-		size_t room = s->heap_room == 0 ? 1 << 12 : s->heap_room * 2;
-		uint32_t *more = realloc(s->heap, room * sizeof(*more));
-
-		if (more == NULL)
-			return fail_memory(f);
-		s->heap = more;
-		s->heap_room = room;
-	}
-	if (s->waiting_n + 2 > s->waiting_room) {
-		size_t room = s->waiting_room + s->waiting_room / 2 + 2;
-		struct waiting *more = realloc(s->waiting, room * sizeof(*more));
-
-		if (more == NULL)
-			return fail_memory(f);
-		s->waiting = more;
-		s->waiting_room = room;
-	}
+	if (buffer_reserve_items(&s->heap, &s->heap_room, s->heap_n + 2, sizeof(*s->heap), f) !=
+	    FAIL_NONE)
+		return f->code;
+	if (buffer_reserve_items(&s->waiting, &s->waiting_room, s->waiting_n + 2,
+		sizeof(*s->waiting), f) != FAIL_NONE)
+		return f->code;
 	return FAIL_NONE;
 }
 

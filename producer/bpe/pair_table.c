@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
 #include "producer/bpe/bytes_hash.h"
 #include "producer/bpe/table_memory.h"
 
@@ -28,15 +29,8 @@ struct pairs {
 static enum fail_code
 push(struct pairs *p, uint32_t left, uint32_t right, uint32_t rank, struct failure *f)
 {
-	if (p->n == p->room) {
-		size_t room = p->room == 0 ? 1 << 18 : p->room * 2;
-		struct pair *more = realloc(p->pair, room * sizeof(*more));
-
-		if (more == NULL)
-			return fail_memory(f);
-		p->pair = more;
-		p->room = room;
-	}
+	if (buffer_reserve_items(&p->pair, &p->room, p->n + 1, sizeof(*p->pair), f) != FAIL_NONE)
+		return f->code;
 	p->pair[p->n++] = (struct pair){left, right, rank};
 	return FAIL_NONE;
 }

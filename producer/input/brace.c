@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
+
 /*
  * How a pattern is expanded: the first group of it is replaced by each of its parts in turn, and
  * what that gives is expanded from the same place on, depth first. So words come in bash's order:
@@ -49,15 +51,8 @@ add_word(struct expansion *x, const char *text, struct failure *f)
 	if (w->n == x->words_max)
 		return fail(f, FAIL_CONFIG, "pattern %s: stands for more than %d names", x->pattern,
 		    BRACE_WORDS_MAX);
-	if (w->n == w->room) {
-		size_t room = w->room == 0 ? 16 : 2 * w->room;
-		char **grown = realloc(w->word, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		w->word = grown;
-		w->room = room;
-	}
+	if (buffer_reserve_items(&w->word, &w->room, w->n + 1, sizeof(*w->word), f) != FAIL_NONE)
+		return f->code;
 	copy = strdup(text);
 	if (copy == NULL)
 		return fail_memory(f);

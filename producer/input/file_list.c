@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <xxhash.h>
 
+#include "common/base/buffer.h"
 #include "common/base/nearest.h"
 #include "common/base/utf8.h"
 #include "producer/input/brace.h"
@@ -22,7 +23,6 @@ struct search {
 	size_t room;
 	const char *folder;
 	const char *pattern;             /* as configured, for sentences */
-	const char *word;                /* of it, after brace expansion */
 	size_t folders;                  /* that a wildcard matched and left out */
 	const struct file_list_now *now; /* NULL: the files that are there must be all */
 };
@@ -54,15 +54,8 @@ append(struct search *s, const char *name, const struct stat *st, struct failure
 	if (!utf8_valid(name, strlen(name)))
 		return fail(f, FAIL_CONFIG,
 		    "pattern %s: the name of file %s is not UTF-8; rename it", s->pattern, name);
-	if (l->n == s->room) {
-		size_t room = s->room == 0 ? 16 : 2 * s->room;
-		struct file_list_entry *grown = realloc(l->file, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		l->file = grown;
-		s->room = room;
-	}
+	if (buffer_reserve_items(&l->file, &s->room, l->n + 1, sizeof(*l->file), f) != FAIL_NONE)
+		return f->code;
 	l->file[l->n] = (struct file_list_entry){.name = strdup(name),
 	    .size_bytes = (uint64_t)st->st_size,
 	    .inode = st->st_ino,
@@ -325,55 +318,67 @@ is_shown(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* Names the files of the folder in which `word` has matched nothing, and the most likely one. */
-static enum fail_code
-add_there(const struct search *s, const char *word, struct failure *f)
+/* The last folder on the way to what `word` names; *rest is what is left. Gives it (free), or NULL. */
+static char *
+find_folder(const struct search *s, const char *word, const char **rest)
 {
-	const char *slash = strrchr(word, '/');
-	char *name = strndup(word, slash == NULL ? 0 : (size_t)(slash - word) + 1), *path = NULL;
-	struct dirent **entry = NULL;
+	char *name, *path, *folder = NULL;
+	size_t n = strlen(word);
 	struct failure ignored;
-	struct nearest near;
-	int n = -1;
 
-	if (name != NULL && file_list_path(&path, s->folder, name, &ignored) == FAIL_NONE)
-		n = scandir(path, &entry, is_shown, alphasort);
-	nearest_init(&near, slash == NULL ? word : slash + 1);
-	for (int i = 0; i < n; i++)
+	do {
+		n -= n > 0; /* a slash behind the component that is taken off */
+		while (n > 0 && word[n - 1] != '/')
+			n--;
+		path = NULL;
+		name = strndup(word, n);
+		if (name != NULL && file_list_path(&path, s->folder, name, &ignored) == FAIL_NONE)
+			folder = realpath(path, NULL);
+		free(name);
+		free(path);
+	} while (folder == NULL && n > 0);
+	*rest = word + n;
+	return folder;
+}
+
+/* Names what is in the folder where `word` has matched nothing, and the most likely name. */
+static enum fail_code
+fail_no_file(const struct search *s, const char *word, struct failure *f)
+{
+	bool same = strcmp(word, s->pattern) == 0;
+	struct dirent **entry = NULL;
+	struct nearest near;
+	const char *rest;
+	char *folder = find_folder(s, word, &rest);
+	int n = folder == NULL ? -1 : scandir(folder, &entry, is_shown, alphasort);
+
+	fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
+	    same ? "" : word, same ? "" : " ", folder == NULL ? s->folder : folder,
+	    s->folders > 0 ? ", only folders; ** goes down into them" : "");
+	nearest_init(&near, rest);
+	for (int i = 0; i < n; i++) {
 		nearest_list(&near, entry[i]->d_name);
-	nearest_fail_more(&near, "it has", f);
-	for (int i = 0; i < n; i++)
 		free(entry[i]);
+	}
+	if (s->folders == 0)
+		nearest_fail_more(&near, "it has", f);
 	free(entry);
-	free(path);
-	free(name);
-	return f->code;
+	free(folder);
+	return add_escaped(s, s->pattern, f);
 }
 
 static enum fail_code
 search_word(struct search *s, const char *word, struct failure *f)
 {
 	size_t before = s->list->n, slashes = strspn(word, "/");
-	char *folder;
-	bool same = strcmp(word, s->pattern) == 0;
 
-	s->word = word;
 	s->folders = 0;
 	if (word[slashes] == '\0')
 		return fail(f, FAIL_CONFIG,
 		    "pattern \"%s\": stands for \"%s\", which names no file", s->pattern, word);
 	if (walk(s, slashes > 0 ? "/" : "", word + slashes, 0, f) != FAIL_NONE)
 		return f->code;
-	if (s->list->n > before || s->now != NULL)
-		return FAIL_NONE;
-	folder = realpath(slashes > 0 ? "/" : s->folder, NULL);
-	fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
-	    same ? "" : word, same ? "" : " ", folder == NULL ? s->folder : folder,
-	    s->folders > 0 ? ", only folders; ** goes down into them" : "");
-	free(folder);
-	if (s->folders == 0)
-		add_there(s, word, f);
-	return add_escaped(s, s->pattern, f);
+	return s->list->n > before || s->now != NULL ? FAIL_NONE : fail_no_file(s, word, f);
 }
 
 static int

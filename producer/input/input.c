@@ -509,16 +509,6 @@ input_close(struct input *in)
 }
 
 enum fail_code
-input_add_release(const char *exec, struct failure *f)
-{
-	if (exec == NULL || strstr(exec, "riffle-source") == NULL)
-		return f->code;
-	return fail_more(f,
-	    ". riffle-source has changed since riffle 0.1: it leaves out files and folders whose "
-	    "names begin with _ or ., unless its command names them");
-}
-
-enum fail_code
 input_next_within(struct input *in, int timeout_ms, struct chunk **out, struct failure *f)
 {
 	return chunk_queue_take(in->queue, timeout_ms, out, f);

@@ -169,12 +169,6 @@ enum fail_code input_open(struct input **out, const struct input_options *o,
     const struct input_position *from, struct failure *f);
 void input_close(struct input *in); /* stops the thread and the program; NULL is accepted */
 
-/*
- * After a failure whose reason is that the input has changed: if `exec` (NULL: files) runs
- * riffle-source, adds what a later release of it reads differently. Returns the code of `f`.
- */
-enum fail_code input_add_release(const char *exec, struct failure *f);
-
 /* Gives the next chunk, to be ended with chunk_close(); *out = NULL: the input is over. */
 enum fail_code input_next(struct input *in, struct chunk **out, struct failure *f);
 /* The same, with FAIL_TIMEOUT where none came within timeout_ms (a slow program); call again. */

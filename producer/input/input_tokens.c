@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
 #include "producer/input/token_file.h"
 
 /* A record under way: offsets, since the buffer moves when it grows. */
@@ -121,12 +122,10 @@ static enum fail_code
 keep_reason(struct input_tokens *t, const char *reason, size_t *at, struct failure *f)
 {
 	size_t n = strlen(reason) + 1;
-	char *grown = realloc(t->reasons, t->reasons_n + n);
 
-	if (grown == NULL)
-		return fail_memory(f);
-	t->reasons = grown;
-	memcpy(grown + t->reasons_n, reason, n);
+	if (buffer_resize_items(&t->reasons, t->reasons_n + n, 1, f) != FAIL_NONE)
+		return f->code;
+	memcpy(t->reasons + t->reasons_n, reason, n);
 	*at = t->reasons_n + 1; /* 0 means none */
 	t->reasons_n += n;
 	return FAIL_NONE;
@@ -138,15 +137,9 @@ add_record(struct input *in, const struct token_file_document *d, struct failure
 	struct input_tokens *t = in->tokens;
 	struct begun_record *r;
 
-	if (t->records_n == t->records_room) {
-		size_t room = 2 * t->records_room + 64;
-
-		r = realloc(t->record, room * sizeof(*r));
-		if (r == NULL)
-			return fail_memory(f);
-		t->record = r;
-		t->records_room = room;
-	}
+	if (buffer_reserve_items(&t->record, &t->records_room, t->records_n + 1, sizeof(*r), f) !=
+	    FAIL_NONE)
+		return f->code;
 	r = &t->record[t->records_n++];
 	*r = (struct begun_record){
 	    .record = {.document = in->end.records++,

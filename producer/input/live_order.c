@@ -6,6 +6,8 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "common/base/buffer.h"
+
 void
 live_order_close(struct live_order *r)
 {
@@ -53,19 +55,6 @@ grow_slots(struct live_order *r, struct failure *f)
 	return FAIL_NONE;
 }
 
-static enum fail_code
-grow_files(struct live_order *r, struct failure *f)
-{
-	size_t room = 2 * r->files_room + 16;
-	struct live_order_file *grown = realloc(r->file, room * sizeof(*grown));
-
-	if (grown == NULL)
-		return fail_memory(f);
-	r->file = grown;
-	r->files_room = room;
-	return FAIL_NONE;
-}
-
 enum fail_code
 live_order_file(
     struct live_order *r, const char *name, size_t name_n, size_t *index, struct failure *f)
@@ -79,7 +68,8 @@ live_order_file(
 		struct live_order_file fresh = {
 		    .last = LIVE_ORDER_NONE, .after = LIVE_ORDER_NONE, .now_at = LIVE_ORDER_NONE};
 
-		if (r->files_n == r->files_room && grow_files(r, f) != FAIL_NONE)
+		if (buffer_reserve_items(
+			&r->file, &r->files_room, r->files_n + 1, sizeof(*r->file), f) != FAIL_NONE)
 			return f->code;
 		fresh.name = strndup(name, name_n);
 		if (fresh.name == NULL)
@@ -108,15 +98,9 @@ live_order_add(struct live_order *r, const struct live_order_portion *p, struct 
 		return fail(f, FAIL_CONFIG,
 		    "more than %d portions of files: seal this domain and begin another",
 		    LIVE_ORDER_PORTIONS_MAX);
-	if (r->n == r->room) {
-		size_t room = 2 * r->room + 64;
-		struct live_order_portion *grown = realloc(r->portion, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		r->portion = grown;
-		r->room = room;
-	}
+	if (buffer_reserve_items(&r->portion, &r->room, r->n + 1, sizeof(*r->portion), f) !=
+	    FAIL_NONE)
+		return f->code;
 	r->file[p->file].last = r->n;
 	r->file[p->file].lost = r->file[p->file].lost || p->byte == p->end;
 	r->portion[r->n++] = *p;
@@ -216,15 +200,9 @@ add_all(struct live_order *r, const struct arrivals *a, struct failure *f)
 static enum fail_code
 add_taker(struct live_order *r, const struct arrivals *a, struct failure *f)
 {
-	if (r->takers_n == r->takers_room) {
-		size_t room = 2 * r->takers_room + 4;
-		struct live_order_taker *grown = realloc(r->taker, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		r->taker = grown;
-		r->takers_room = room;
-	}
+	if (buffer_reserve_items(
+		&r->taker, &r->takers_room, r->takers_n + 1, sizeof(*r->taker), f) != FAIL_NONE)
+		return f->code;
 	r->taker[r->takers_n++] =
 	    (struct live_order_taker){.writer = a->writer, .first = (size_t)a->first};
 	return FAIL_NONE;

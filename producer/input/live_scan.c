@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "common/base/buffer.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
@@ -326,11 +327,8 @@ compare_late_first(const void *a, const void *b)
 static enum fail_code
 list_gone(struct live_scan *s, const struct live_order *r, struct failure *f)
 {
-	size_t *room = realloc(s->gone, (r->files_n + 1) * sizeof(*room));
-
-	if (room == NULL)
-		return fail_memory(f);
-	s->gone = room;
+	if (buffer_resize_items(&s->gone, r->files_n + 1, sizeof(*s->gone), f) != FAIL_NONE)
+		return f->code;
 	s->gone_n = 0;
 	s->gone_listed = true;
 	for (size_t i = 0; i < r->files_n; i++) {

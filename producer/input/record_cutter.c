@@ -443,8 +443,10 @@ enum fail_code
 record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
+	char broken[FAILURE_TEXT_MAX];
 	size_t n;
 
+	snprintf(broken, sizeof(broken), "%s", reason == NULL ? "" : reason); /* it may be f's */
 	if (c->fresh) { /* fewer than three bytes are there */
 		c->fresh = false;
 		if (c->form == CHUNK_JSON_LINES && cut_lines(c, f) != FAIL_NONE)
@@ -461,6 +463,10 @@ record_cutter_end(struct record_cutter *c, const char *reason, struct failure *f
 	advance(c, n);
 	if (!c->skip.active)
 		return FAIL_NONE;
+	if (reason != NULL && c->skip.counted) /* a program, whose data may be as they were */
+		return fail(f, FAIL_IO,
+		    "%s: %s, before record %" PRIu64 ", where the last run ended", c->file, broken,
+		    c->skip.document);
 	if (!c->skip.may_end || c->byte != c->skip.byte ||
 	    (c->skip.counted && c->document != c->skip.document))
 		return fail_not_there(c, f);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
 #include "producer/pack/pack_internal.h"
 
 enum fail_code
@@ -96,15 +97,8 @@ pack_has_target(const struct pack_options *o, const uint32_t *id, uint64_t n)
 enum fail_code
 pack_tokens_add(struct pack_tokens *t, const uint32_t *token, size_t n, struct failure *f)
 {
-	if (t->room - t->n < n) {
-		size_t room = t->room + t->room / 2 + n;
-		uint32_t *grown = realloc(t->token, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		t->token = grown;
-		t->room = room;
-	}
+	if (buffer_reserve_items(&t->token, &t->room, t->n + n, sizeof(*t->token), f) != FAIL_NONE)
+		return f->code;
 	memcpy(t->token + t->n, token, n * sizeof(*token));
 	t->n += n;
 	return FAIL_NONE;

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
 #include "producer/pack/bins.h"
 #include "producer/pack/pack_internal.h"
 
@@ -77,15 +78,9 @@ best_fit_close(struct pack *p)
 static enum fail_code
 begin_document(struct best_fit *b, const struct pack_document *d, struct failure *f)
 {
-	if (b->keep_room - b->keep_n < d->keep_n) {
-		size_t room = b->keep_room + b->keep_room / 2 + d->keep_n;
-		uint8_t *grown = realloc(b->keep, room);
-
-		if (grown == NULL)
-			return fail_memory(f);
-		b->keep = grown;
-		b->keep_room = room;
-	}
+	if (buffer_reserve_items(
+		&b->keep, &b->keep_room, b->keep_n + d->keep_n, sizeof(*b->keep), f) != FAIL_NONE)
+		return f->code;
 	if (d->keep_n > 0)
 		memcpy(b->keep + b->keep_n, d->keep, d->keep_n);
 	b->keep_n += d->keep_n;

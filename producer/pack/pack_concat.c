@@ -15,6 +15,8 @@
 
 #include "producer/pack/pack_internal.h"
 
+#include "common/base/buffer.h"
+
 /* A document's stretch of the buffer. */
 struct stretch {
 	size_t start;    /* index in the buffer of its first token there */
@@ -92,15 +94,9 @@ begin_stretch(struct concat *c, const struct pack_document *d, uint64_t first, s
 {
 	uint8_t *keep = NULL;
 
-	if (c->stretches_n == c->stretches_room) {
-		size_t room = 2 * c->stretches_room + 16;
-		struct stretch *grown = realloc(c->stretch, room * sizeof(*grown));
-
-		if (grown == NULL)
-			return fail_memory(f);
-		c->stretch = grown;
-		c->stretches_room = room;
-	}
+	if (buffer_reserve_items(&c->stretch, &c->stretches_room, c->stretches_n + 1,
+		sizeof(*c->stretch), f) != FAIL_NONE)
+		return f->code;
 	if (d->keep_n > 0) {
 		keep = malloc(d->keep_n);
 		if (keep == NULL)

@@ -10,6 +10,8 @@
 
 #include "producer/pack/pack_internal.h"
 
+#include "common/base/buffer.h"
+
 struct none {
 	struct pack base;
 	struct pack_document document; /* the one at hand; its keep is in `keep` */
@@ -34,14 +36,8 @@ none_close(struct pack *p)
 static enum fail_code
 begin_document(struct none *n, const struct pack_document *d, uint64_t first, struct failure *f)
 {
-	if (n->keep_room < d->keep_n) {
-		uint8_t *grown = realloc(n->keep, d->keep_n);
-
-		if (grown == NULL)
-			return fail_memory(f);
-		n->keep = grown;
-		n->keep_room = d->keep_n;
-	}
+	if (buffer_reserve_items(&n->keep, &n->keep_room, d->keep_n, 1, f) != FAIL_NONE)
+		return f->code;
 	if (d->keep_n > 0)
 		memcpy(n->keep, d->keep, d->keep_n);
 	n->document = *d;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
 #include "producer/pretokenizer/code_point.h"
 #include "producer/pretokenizer/unicode_class.h"
 #include "producer/pretokenizer/unicode_range.h"
@@ -14,24 +15,6 @@ added_tokens_close(struct added_tokens *a)
 	free(a->token);
 	free(a->node);
 	memset(a, 0, sizeof(*a));
-}
-
-static enum fail_code
-grow(void **array, size_t *room, size_t more, size_t size, struct failure *f)
-{
-	size_t wanted = *room == 0 ? 64 : *room;
-	void *larger;
-
-	while (wanted < more)
-		wanted *= 2;
-	if (wanted == *room)
-		return FAIL_NONE;
-	larger = realloc(*array, wanted * size);
-	if (larger == NULL)
-		return fail_memory(f);
-	*array = larger;
-	*room = wanted;
-	return FAIL_NONE;
 }
 
 static uint32_t
@@ -89,18 +72,16 @@ enum fail_code
 added_tokens_add(struct added_tokens *a, const uint8_t *content, size_t n,
     const struct added_token *token, struct failure *f)
 {
-	void *tokens = a->token, *nodes = a->node;
 	uint32_t node;
 
 	assert(n > 0);
 	assert(n <= ADDED_TOKENS_BYTES_MAX);
 	assert(a->n < ADDED_TOKENS_MAX);
-	if (grow(&tokens, &a->room, a->n + 1, sizeof(*a->token), f) != FAIL_NONE)
+	if (buffer_reserve_items(&a->token, &a->room, a->n + 1, sizeof(*a->token), f) !=
+		FAIL_NONE ||
+	    buffer_reserve_items(
+		&a->node, &a->nodes_room, a->nodes_n + n + 1, sizeof(*a->node), f) != FAIL_NONE)
 		return f->code;
-	a->token = tokens;
-	if (grow(&nodes, &a->nodes_room, a->nodes_n + n + 1, sizeof(*a->node), f) != FAIL_NONE)
-		return f->code;
-	a->node = nodes;
 	if (a->nodes_n == 0)
 		a->node[a->nodes_n++] = (struct added_node){0, 0, 0, 0};
 	node = descend(a, content, n);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
 #include "producer/pretokenizer/code_point.h"
 #include "producer/pretokenizer/unicode_range.h"
 
@@ -33,19 +34,7 @@ pretokenizer_scratch_close(struct pretokenizer_scratch *s)
 static enum fail_code
 reserve(struct pretokenizer_cuts *c, size_t more, struct failure *f)
 {
-	size_t room = c->room < 256 ? 256 : c->room;
-	uint32_t *end;
-
-	if (c->room - c->count >= more)
-		return FAIL_NONE;
-	while (room - c->count < more)
-		room *= 2;
-	end = realloc(c->end, room * sizeof(*end));
-	if (end == NULL)
-		return fail_memory(f);
-	c->end = end;
-	c->room = room;
-	return FAIL_NONE;
+	return buffer_reserve_items(&c->end, &c->room, c->count + more, sizeof(*c->end), f);
 }
 
 /* Ends a stretch at `end`, unless it would be empty. */

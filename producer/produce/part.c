@@ -521,17 +521,10 @@ name_domains(struct part *s)
 	}
 }
 
-/* NULL: it reads files. */
-static const char *
-command_of(const struct part *s)
-{
-	return config_set_exec(&s->config->domains[s->o->domain[0]], s->o->set);
-}
-
 static bool
 is_program(const struct part *s)
 {
-	return command_of(s) != NULL;
+	return config_set_exec(&s->config->domains[s->o->domain[0]], s->o->set) != NULL;
 }
 
 /* Opens all but the outputs, which are there; `from` and `from_start` are of resume_start(). */
@@ -784,7 +777,7 @@ read_chunk(struct part *s, bool *any, bool *over, struct failure *f)
 	if (code == FAIL_TIMEOUT)
 		return FAIL_NONE;
 	if (code == FAIL_DATA)
-		return input_add_release(command_of(s), f);
+		return fail_more(f, "%s", part_outputs_release(s->outputs));
 	if (code != FAIL_NONE)
 		return code;
 	*over = chunk == NULL;

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
+
 /* What the list is made from, and how far it is. */
 struct listing {
 	struct part_list *out;
@@ -51,26 +53,14 @@ name_item(struct part_item *item, const struct config_domain *d)
 }
 
 static enum fail_code
-grow(struct part_list *out, struct failure *f)
-{
-	size_t room = 2 * out->room + 16;
-	struct part_item *grown = realloc(out->item, room * sizeof(*grown));
-
-	if (grown == NULL)
-		return fail_memory(f);
-	out->item = grown;
-	out->room = room;
-	return FAIL_NONE;
-}
-
-static enum fail_code
 add_item(struct listing *l, const size_t *member, size_t n, enum names_set set, uint32_t partition,
     struct failure *f)
 {
 	const struct config_domain *d = &l->config->domains[member[0]];
 	struct part_item *item;
 
-	if (l->out->n == l->out->room && grow(l->out, f) != FAIL_NONE)
+	if (buffer_reserve_items(&l->out->item, &l->out->room, l->out->n + 1, sizeof(*item), f) !=
+	    FAIL_NONE)
 		return f->code;
 	item = &l->out->item[l->out->n++];
 	*item =

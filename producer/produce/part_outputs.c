@@ -66,7 +66,7 @@ struct part_outputs {
 	": the input has changed since, or a file was added, removed, renamed or moved in front "  \
 	"of it (`file_order` says in which order files are read). Put all back as it was, "        \
 	"publish the domain again from its start (`riffle produce %s --restart`), or under "       \
-	"another corpus name"
+	"another corpus name%s"
 
 /* By index in the configuration. */
 static size_t
@@ -81,11 +81,16 @@ name_of(const struct part_outputs *outs, const struct part_output *to)
 	return outs->o.config->domains[domain_of(outs, to)].name;
 }
 
-static enum fail_code
-add_release(const struct part_outputs *outs, const struct part_output *to, struct failure *f)
+const char *
+part_outputs_release(const struct part_outputs *outs)
 {
-	return input_add_release(
-	    config_set_exec(&outs->o.config->domains[domain_of(outs, to)], outs->o.set), f);
+	const char *exec =
+	    config_set_exec(&outs->o.config->domains[outs->o.domain[0]], outs->o.set);
+
+	return exec == NULL || strstr(exec, "riffle-source") == NULL
+		   ? ""
+		   : ". riffle-source has changed since riffle 0.1: it leaves out files and "
+		     "folders whose names begin with _ or ., unless its command names them";
 }
 
 /* ---- where each output stands ---- */
@@ -464,11 +469,11 @@ skip_sequence(
 	pack_sequence_close(q);
 	if (same)
 		return FAIL_NONE;
-	fail(f, FAIL_DATA,
+	return fail(f, FAIL_DATA,
 	    "topic %s: packing the documents from document %" PRIu64
 	    " of %s again does not give the %" PRIu64 " sequences that are there" CHANGED,
-	    to->topic, r->document, r->file, r->window, name_of(outs, to));
-	return add_release(outs, to, f);
+	    to->topic, r->document, r->file, r->window, name_of(outs, to),
+	    part_outputs_release(outs));
 }
 
 /*
@@ -633,14 +638,13 @@ add_to_set(struct part_outputs *outs, size_t at, const struct split_piece *piece
 	uint64_t first = 0;
 
 	assert(!to->behind || to->skip == 0); /* a window is skipped once its document was found */
-	if (to->behind && !is_where_it_ended(to, r, d, id)) {
-		fail(f, FAIL_DATA,
+	if (to->behind && !is_where_it_ended(to, r, d, id))
+		return fail(f, FAIL_DATA,
 		    "topic %s: the last sequence ended in document %" PRIu64
 		    " of %s at token %" PRIu64
 		    ", which the input does not have there any more" CHANGED,
-		    to->topic, r->document, r->file, r->offset, name_of(outs, to));
-		return add_release(outs, to, f);
-	}
+		    to->topic, r->document, r->file, r->offset, name_of(outs, to),
+		    part_outputs_release(outs));
 	if (to->behind) {
 		to->behind = false;
 		first = first_token(to, r); /* it is counted already */
@@ -885,13 +889,12 @@ check_none_behind(const struct part_outputs *outs, struct failure *f)
 	for (size_t i = 0; i < outs->n; i++) {
 		const struct part_output *to = &outs->output[i];
 
-		if (!to->open || (!to->behind && to->skip == 0))
-			continue;
-		fail(f, FAIL_DATA,
-		    "topic %s: the input ends before document %" PRIu64
-		    ", where its last sequence ended" CHANGED,
-		    to->topic, outs->resume[i].document, name_of(outs, to));
-		return add_release(outs, to, f);
+		if (to->open && (to->behind || to->skip > 0))
+			return fail(f, FAIL_DATA,
+			    "topic %s: the input ends before document %" PRIu64
+			    ", where its last sequence ended" CHANGED,
+			    to->topic, outs->resume[i].document, name_of(outs, to),
+			    part_outputs_release(outs));
 	}
 	return FAIL_NONE;
 }

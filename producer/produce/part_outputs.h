@@ -103,6 +103,9 @@ bool part_outputs_skip_no_target(const struct part_outputs *outs, size_t domain)
 /* The topic of output i of these; "" where it is not ours. */
 const char *part_outputs_topic(const struct part_outputs *outs, size_t i);
 
+/* After a failure whose reason is a changed input: what riffle-source reads otherwise; or "". */
+const char *part_outputs_release(const struct part_outputs *outs);
+
 /* Opens the writer and the packers. `rejects` of the input came before the place of the resume. */
 enum fail_code part_outputs_start(struct part_outputs *outs,
     const struct part_outputs_workers *workers, uint64_t rejects, struct failure *f);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "common/base/buffer.h"
 #include "common/base/json_text.h"
 #include "producer/bpe/bytes_hash.h"
 #include "producer/tokenizer/json_part.h"
@@ -166,15 +167,9 @@ add_entry(struct reading *r, const char *text, size_t n, struct failure *f)
 		return fail(f, FAIL_DATA,
 		    "tokenizer %s: model.vocab: a token of %zu bytes, at most %d are taken",
 		    r->file, n, VOCABULARY_TOKEN_MAX);
-	if (model->entries == r->entries_room) {
-		size_t room = r->entries_room == 0 ? 1 << 16 : r->entries_room * 2;
-		struct entry *more = realloc(r->entry, room * sizeof(*more));
-
-		if (more == NULL)
-			return fail_memory(f);
-		r->entry = more;
-		r->entries_room = room;
-	}
+	if (buffer_reserve_items(
+		&r->entry, &r->entries_room, model->entries + 1, sizeof(*r->entry), f) != FAIL_NONE)
+		return f->code;
 	r->entry[model->entries++] = (struct entry){0, (uint32_t)r->texts.n, (uint32_t)n};
 	return buffer_add(&r->texts, text, n, f);
 }

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/buffer.h"
+
 void
 special_list_close(struct special_list *l)
 {
@@ -15,15 +17,8 @@ enum fail_code
 special_list_add(struct special_list *l, uint32_t id, const void *text, size_t n, struct failure *f)
 {
 	assert(memchr(text, '\0', n) == NULL);
-	if (l->n == l->room) {
-		size_t room = l->room == 0 ? 64 : l->room * 2;
-		struct special_list_entry *more = realloc(l->entry, room * sizeof(*more));
-
-		if (more == NULL)
-			return fail_memory(f);
-		l->entry = more;
-		l->room = room;
-	}
+	if (buffer_reserve_items(&l->entry, &l->room, l->n + 1, sizeof(*l->entry), f) != FAIL_NONE)
+		return f->code;
 	l->entry[l->n] = (struct special_list_entry){id, l->texts.n, l->n};
 	l->n++;
 	if (buffer_add(&l->texts, text, n, f) != FAIL_NONE)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Optional
-
 from . import _library as c
 
 
@@ -39,11 +37,9 @@ _KINDS = {c.ERROR_USAGE: UsageError, c.ERROR_BROKER: BrokerError, c.ERROR_DATA: 
           c.ERROR_EXPIRED: ExpiredError, c.ERROR_LOST: LostError, c.TIMEOUT: StepTimeout}
 
 
-def error_of(code: int, error: c.ErrorText, wait: Optional[float] = None) -> Exception:
-    """The exception of a code. `wait`: the seconds that the caller has waited for a step, of which the library knows one slice."""
+def error_of(code: int, error: c.ErrorText) -> Exception:
+    """The exception of a code."""
     text = error.text.decode("utf-8", "replace")
-    if code == c.TIMEOUT and wait:
-        text = text.replace(" does not come: ", f" did not come within {wait:g} s: ", 1)
     if code == c.ERROR_MEMORY:
         return MemoryError(text)
     return _KINDS.get(code, RiffleError)(text)

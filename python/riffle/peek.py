@@ -17,6 +17,8 @@ import signal
 import sys
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, TextIO
 
+from riffle_source import shown
+
 from . import _program
 from .errors import UsageError
 
@@ -28,12 +30,6 @@ _ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"
 def colours_of(out: TextIO, environ: Mapping[str, str]) -> bool:
     """Whether `out` gets colours."""
     return out.isatty() and not environ.get("NO_COLOR") and environ.get("TERM", "dumb") not in ("", "dumb")
-
-
-def visible(text: str) -> str:
-    """A document may hold anything: its control characters must not reach the terminal. Lines and tabs stay."""
-    return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" if ord(c) < 256 else "\N{REPLACEMENT CHARACTER}"
-                   for c in text)
 
 
 def is_mine(lane: int, rank: int, world: int, lanes: int) -> bool:
@@ -61,8 +57,8 @@ def lines_of(step: Dict[str, Any], sequences: Sequence[Dict[str, Any]], colours:
         for d in s["documents"]:
             line = f":{'' if d['line_exact'] else '~'}{d['line']}" if d["line"] else ""
             more = f", from token {d['offset']}" if d["offset"] else ""
-            yield visible(f"  {d['source']}{line}   {d['tokens']} tokens{more}")
-            text = visible(d["text"])
+            yield shown(f"  {d['source']}{line}   {d['tokens']} tokens{more}")
+            text = shown(d["text"], keep="\n\t")
             if width and len(text) > width:
                 text = text[:width] + _ELLIPSIS
             for part in text.split("\n"):

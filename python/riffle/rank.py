@@ -102,7 +102,7 @@ class Rank:
         while True:
             left = waits if deadline is None else min(waits, max(0.0, deadline - time.monotonic()))
             try:
-                return reader._next(left, timeout)
+                return reader.next(left)
             except StepTimeout as why:
                 if waits == _PLACE_S:
                     self._commit_place(reader)

@@ -215,9 +215,9 @@ class Reader:
             raise UsageError("this reader is closed")
         return self._handle
 
-    def _check(self, code: int, wait: Optional[float] = None) -> None:
+    def _check(self, code: int) -> None:
         if code != c.OK:
-            raise error_of(code, self._error, wait)
+            raise error_of(code, self._error)
 
     def _warn_untrained(self, more: str) -> None:
         if self._expects_trained:
@@ -239,18 +239,13 @@ class Reader:
 
     def next(self, timeout: Optional[float] = None) -> Optional[Step]:
         """The next step; None at the end of the mix. StepTimeout after `timeout` seconds (None: waits for ever)."""
-        wait = seconds("timeout", timeout)
-        return self._next(wait, wait)
-
-    def _next(self, wait: Optional[float], whole_wait: Optional[float]) -> Optional[Step]:
-        """The same as a part of a longer wait, which an error names."""
-        handle = self._open()
+        handle, wait = self._open(), seconds("timeout", timeout)
         with handle as raw:
             pointer, error = _StepPointer(), ctypes.byref(self._error)
             code = c.lib.riffle_next(raw, 0, ctypes.byref(pointer), error)  # mostly there already
             if code == c.TIMEOUT:
                 code = wait_for(lambda ms: c.lib.riffle_next(raw, ms, ctypes.byref(pointer), error), handle, wait)
-            return self._take(raw, code, pointer, None, whole_wait)
+            return self._take(raw, code, pointer, None)
 
     def next_into(self, tokens: np.ndarray, timeout: Optional[float] = None) -> Optional[Step]:
         """The same with the tokens written into `tokens`: C-contiguous, of the reader's dtype, with room for
@@ -263,13 +258,12 @@ class Reader:
             pointer, error = _StepPointer(), ctypes.byref(self._error)
             code = wait_for(lambda ms: c.lib.riffle_next_into(raw, ms, tokens.ctypes.data, tokens.nbytes,
                                                               ctypes.byref(pointer), error), handle, wait)
-            return self._take(raw, code, pointer, tokens, wait)
+            return self._take(raw, code, pointer, tokens)
 
-    def _take(self, raw: int, code: int, pointer: "ctypes._Pointer", tokens: Optional[np.ndarray],
-              wait: Optional[float]) -> Optional[Step]:
+    def _take(self, raw: int, code: int, pointer: "ctypes._Pointer", tokens: Optional[np.ndarray]) -> Optional[Step]:
         if code == c.END:
             return None
-        self._check(code, wait)
+        self._check(code)
         self._check(c.lib.riffle_keep(raw, pointer, ctypes.byref(self._error)))
         if tokens is not None:
             given = pointer.contents
@@ -348,7 +342,7 @@ class Reader:
         found, handle, error = c.InfoOfReader(), self._open(), ctypes.byref(self._error)
         wait = seconds("timeout", self.timeout)
         with handle as raw:
-            self._check(wait_for(lambda ms: c.lib.riffle_wait_info(raw, ms, ctypes.byref(found), error), handle, wait), wait)
+            self._check(wait_for(lambda ms: c.lib.riffle_wait_info(raw, ms, ctypes.byref(found), error), handle, wait))
         return Info(*(getattr(found, name) for name, _ in c.InfoOfReader._fields_[1:]))
 
     def metrics(self) -> str:

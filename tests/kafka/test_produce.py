@@ -939,6 +939,11 @@ def test_a_domain_of_0_1_that_is_half_published_names_what_riffle_source_leaves_
     assert done.returncode == 1 and why in done.stderr, done.stderr
     assert "left out 1 file, such as file://" in done.stderr and "out/_temporary/a.jsonl" in done.stderr
     assert "riffle-source has changed since riffle 0.1: it leaves out files and folders whose names" in done.stderr, done.stderr
+    (corpus.folder / "out/z.jsonl").write_text("")
+    (corpus.folder / "whole").unlink()
+    done = corpus.produce(check=False)
+    assert "the program ended with exit status 1, before record 39, where the last run ended" in done.stderr, done.stderr
+    assert "riffle-source has changed" not in done.stderr
 
 
 @pytest.mark.parametrize("utf8", ["replace", "strict"])

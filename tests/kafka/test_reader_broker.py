@@ -1,6 +1,7 @@
 """A reader and its broker: one that is killed and comes back; how much is fetched ahead of a reader."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -36,7 +37,7 @@ def test_a_reader_outlives_its_broker_and_goes_on_where_it_stood(s):
                 seen += lines_of(reader.next(timeout=5))
         stood = reader.position
         assert stood == len(seen) // LANES < FEW
-        assert str(said.value).startswith(f"step {stood} of mix {mix} did not come within 5 s: the broker does not answer: ")
+        assert re.match(f"step {stood} of mix {mix} did not come within [5-9] s: the broker does not answer: ", str(said.value))
         with pytest.raises((errors.StepTimeout, errors.BrokerError)):
             reader.commit(timeout=0.5)
         yield

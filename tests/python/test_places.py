@@ -287,7 +287,7 @@ def sequences(part, monkeypatch):
             self.seeks.append(step)
             self.position = step
 
-        def _next(self, wait, whole_wait):
+        def next(self, timeout):
             if self.position >= 5:
                 return None
             self.position += 1
@@ -502,15 +502,16 @@ def test_a_rank_reads_its_lanes_and_each_lane_has_one_rank(part):
 
 def test_a_document_is_cut_behind_its_width_and_no_control_character_is_printed(part):
     peek = part("peek")
-    assert peek.visible("a\tb\n\x1b[1m\x9b\u202e") == "a\tb\n\\x1b[1m\\x9b\N{REPLACEMENT CHARACTER}"
     step = {"step": 3, "mix": "m", "version": 1, "phase": ""}
-    document = {"source": "a\x1b", "line": 7, "line_exact": False, "tokens": 5, "offset": 2, "text": "12345\n7"}
+    document = {"source": "a\x1b\n", "line": 7, "line_exact": False, "tokens": 5, "offset": 2, "text": "12345\n7"}
     sequence = {"domain": "a", "partition": 0, "ordinal": 9, "lane": 1, "slot": 2, "epoch": 0, "documents": [document]}
     for width, shown in ((7, ["  | 12345", "  | 7"]), (6, ["  | 12345", "  | \N{HORIZONTAL ELLIPSIS}"]), (0, ["  | 12345", "  | 7"])):
         lines = list(peek.lines_of(step, [sequence], False, width))
         assert lines[:4] == ["step 3 of m, version 1: 1 sequences   a 1", "", "lane 1 slot 2   a/0 9   epoch 0",
-                             "  a\\x1b:~7   5 tokens, from token 2"]
+                             "  a\\x1b\\n:~7   5 tokens, from token 2"]
         assert lines[4:] == shown
+    foreign = {**sequence, "documents": [{**document, "text": "a\tb\n\x1b[1m\x9b\u202e"}]}
+    assert list(peek.lines_of(step, [foreign], False, 0))[4:] == ["  | a\tb", "  | \\x1b[1m\\u009b\\u202e"]
     assert next(peek.lines_of({**step, "phase": "warm"}, [sequence], True, 0)) == (
         "step 3 of m, version 1, phase warm: 1 sequences   \x1b[1;36ma 1\x1b[0m")
 

@@ -43,6 +43,22 @@ test_a_key_is_set_in_place_of_the_files(void **unused)
 }
 
 static void
+test_the_files_name_of_the_mix_is_kept(void **unused)
+{
+	static const char *const rows[] = {"mix.name=other", "mix={name: other, global_batch: 16, "
+							     "lanes: 4, weights: uniform}"};
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		struct config *c = opens_set(rows[i]);
+
+		assert_string_equal(c->mix.name, "other");
+		assert_string_equal(c->file_mix, "pretrain");
+		config_close(c);
+	}
+}
+
+static void
 test_a_key_is_set_that_the_file_does_not_have(void **unused)
 {
 	struct config *c = opens_set("domains.code.where={field: kind, equals: a}");
@@ -175,6 +191,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_key_is_set_in_place_of_the_files),
+	    cmocka_unit_test(test_the_files_name_of_the_mix_is_kept),
 	    cmocka_unit_test(test_a_key_is_set_that_the_file_does_not_have),
 	    cmocka_unit_test(test_a_value_is_a_text_unless_it_begins_as_yaml),
 	    cmocka_unit_test(test_an_entry_of_a_list_is_set_by_its_number),

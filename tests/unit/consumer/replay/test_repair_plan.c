@@ -128,20 +128,23 @@ test_empty_lanes_are_filled_from_the_first_step_that_is_kept_or_the_one_given(vo
 }
 
 static void
-test_each_lane_is_filled_from_its_own_end(void **unused)
+test_each_lane_is_filled_from_its_own_end_and_a_step_at_least_is_derived(void **unused)
 {
 	static const struct {
 		struct lane_end end[LANES];
 		uint64_t next; /* of the ledger */
-		uint64_t first[LANES], absent_from[LANES], lowest;
+		uint64_t first[LANES], absent_from[LANES], derived_from;
 	} row[] = {
 	    {{AT(59), AT(52)}, 60, {60, 53}, {60, 53}, 53},
 	    {{AT(52), AT(59)}, 60, {53, 60}, {53, 60}, 53},
 	    {{AT(61), AT(59)}, 60, {62, 60}, {62, 60}, 60},
 	    {{AT(59), NONE}, 60, {60, 45}, {60, 45}, 45},
 	    {{NONE, NONE}, 60, {45, 45}, {45, 45}, 45},
-	    {{AT(59), AT(59)}, 60, {60, 60}, {60, 60}, 60},
-	    {{END(60), AT(59)}, 60, {60, 60}, {UINT64_MAX, 60}, 60},
+	    {{AT(59), AT(59)}, 60, {60, 60}, {60, 60}, 59}, /* only the end of the mix is missing */
+	    {{END(60), AT(59)}, 60, {60, 60}, {UINT64_MAX, 60}, 59},
+	    {{AT(61), AT(61)}, 60, {62, 62}, {62, 62}, 60}, /* the ledger lacks them */
+	    {{AT(59), AT(58)}, 60, {60, 59}, {60, 59}, 59},
+	    {{AT(0), AT(0)}, 1, {1, 1}, {1, 1}, 0},
 	    {{AT(50), END(60)}, 60, {51, 60}, {51, UINT64_MAX}, 51},
 	};
 	struct scene s;
@@ -152,7 +155,7 @@ test_each_lane_is_filled_from_its_own_end(void **unused)
 		    look(&s, row[i].end, (struct lane_ends_ledger){.next = row[i].next});
 		uint64_t first[LANES], absent_from[LANES];
 
-		assert_int_equal(repair_plan_lanes(w, 45, first, absent_from), row[i].lowest);
+		assert_int_equal(repair_plan_lanes(w, 45, first, absent_from), row[i].derived_from);
 		for (int k = 0; k < LANES; k++) {
 			assert_int_equal(first[k], row[i].first[k]);
 			assert_int_equal(absent_from[k], row[i].absent_from[k]);
@@ -238,29 +241,6 @@ test_a_request_without_an_answer_is_the_first_after_those_answered(void **unused
 }
 
 static void
-test_the_derivation_begins_at_what_is_lacked_and_has_a_step_at_least(void **unused)
-{
-	static const struct {
-		uint64_t lacked, next, end, first;
-	} row[] = {
-	    {53, 60, 60, 53},
-	    {60, 60, 60, 59}, /* only the end of the mix is missing */
-	    {59, 60, 60, 59},
-	    {62, 60, 62, 60}, /* the ledger lacks them */
-	    {0, 60, 60, 0},
-	    {1, 1, 1, 0},
-	};
-
-	(void)unused;
-	EACH_ROW(i, row) {
-		struct lane_ends_ledger ledger = {.next = row[i].next};
-		struct repair_found w = {.ledger = &ledger};
-
-		assert_int_equal(repair_plan_first(&w, row[i].lacked, row[i].end), row[i].first);
-	}
-}
-
-static void
 test_holes_are_looked_for_where_trainers_may_still_read(void **unused)
 {
 	static const struct {
@@ -300,11 +280,11 @@ main(void)
 	    cmocka_unit_test(test_nothing_is_repaired_where_all_end_together),
 	    cmocka_unit_test(
 		test_empty_lanes_are_filled_from_the_first_step_that_is_kept_or_the_one_given),
-	    cmocka_unit_test(test_each_lane_is_filled_from_its_own_end),
+	    cmocka_unit_test(
+		test_each_lane_is_filled_from_its_own_end_and_a_step_at_least_is_derived),
 	    cmocka_unit_test(test_steps_beyond_the_ledger_that_a_lane_lacks_are_not_proven),
 	    cmocka_unit_test(test_only_a_live_domain_that_is_drawn_from_had_an_unknown_length),
 	    cmocka_unit_test(test_a_request_without_an_answer_is_the_first_after_those_answered),
-	    cmocka_unit_test(test_the_derivation_begins_at_what_is_lacked_and_has_a_step_at_least),
 	    cmocka_unit_test(test_holes_are_looked_for_where_trainers_may_still_read),
 	};
 

@@ -269,6 +269,15 @@ test_what_names_no_file_is_refused_by_name(void **unused)
 	    {"pip*", "pipe is not a regular file"},
 	    {"/", "names no file"},
 	};
+	static const struct {
+		const char *pattern, *folder;
+	} where[] = {
+	    {"none", ""},
+	    {"d/none", "/d"},
+	    {"d/e/non*", "/d/e"},
+	    {"d//e/none/x", "/d/e"},
+	    {"d/non*/x", "/d"},
+	};
 	struct failure f;
 
 	(void)unused;
@@ -277,6 +286,18 @@ test_what_names_no_file_is_refused_by_name(void **unused)
 	EACH_ROW(i, rows) {
 		assert_int_equal(list(rows[i][0], 0, 1, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, rows[i][1]));
+	}
+	EACH_NAMED_ROW(i, where, pattern) {
+		char whole[4096], said[5000];
+
+		assert_non_null(realpath(folder, whole));
+		snprintf(
+		    said, sizeof(said), "matches no file in %s%s; it has ", whole, where[i].folder);
+		assert_int_equal(list(where[i].pattern, 0, 1, &f), FAIL_CONFIG);
+		assert_non_null(strstr(f.text, said));
+		snprintf(whole, sizeof(whole), "%s/%s", folder, where[i].pattern);
+		assert_int_equal(list(whole, 0, 1, &f), FAIL_CONFIG);
+		assert_non_null(strstr(f.text, said));
 	}
 	folder_text("[q]", "x");
 	folder_text("y{1,2}", "x");

@@ -364,6 +364,19 @@ test_a_skip_goes_to_the_record_at_its_byte(void **unused)
 		}
 }
 
+/* What a program printed before it failed is not to be blamed. */
+static void
+test_a_program_that_breaks_before_the_place_of_a_skip_says_why(void **unused)
+{
+	struct cut o = {CHUNK_JSON_LINES, 1000, 5, "exit status 1", true, true, 9, 4, NULL, 0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(cut_with(&o, "a\nb\nc", 5, &f), FAIL_IO);
+	assert_string_equal(
+	    f.text, "file: exit status 1, before record 4, where the last run ended");
+}
+
 static void
 test_a_mark_raises_the_index_of_the_first_record_at_or_behind_it(void **unused)
 {
@@ -405,6 +418,7 @@ main(void)
 	    cmocka_unit_test(test_chunks_end_with_the_record_that_reaches_their_size),
 	    cmocka_unit_test(test_a_chunk_holds_65536_records_at_most),
 	    cmocka_unit_test(test_a_skip_goes_to_the_record_at_its_byte),
+	    cmocka_unit_test(test_a_program_that_breaks_before_the_place_of_a_skip_says_why),
 	    cmocka_unit_test(test_a_mark_raises_the_index_of_the_first_record_at_or_behind_it),
 	};
 
