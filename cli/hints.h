@@ -3,8 +3,9 @@
  *
  * A message names the next command in backquotes: "`riffle topics --create` makes it". Who writes
  * the message need not know how this command found its configuration. The suggested command must
- * have the same -c, unless RIFFLE_CONFIG names the file, and the same -s and --mix, which may change
- * names of topics. They are added here, to failures (main.c) and to lines of the log (log.h):
+ * have the same -c, unless RIFFLE_CONFIG names the file, and the same -s and --mix, which may
+ * change names of topics. They are added here, to failures (main.c) and to lines of the log
+ * (log.h):
  *
  *     `riffle topics --create`  -->  `riffle topics -c run.yml --create`
  *

@@ -197,7 +197,9 @@ first_wait_begin(int timeout_ms)
 	return (struct first_wait){now_ms, now_ms + timeout_ms, false};
 }
 
-/* What is known while there is still time: of a port that accepts connections, no more than that. */
+/*
+ * What is known while there is still time: of a port that accepts connections, no more than that.
+ */
 static const char *
 early_cause(struct kafka_handle *h, const char *cause)
 {

@@ -198,7 +198,7 @@ export_file_check_folder(const char *prefix, struct failure *f)
 	struct stat st;
 
 	if (n == 0 || slash[1] == '\0')
-		return FAIL_NONE; /* this folder, the root, or a prefix that check_prefix() refuses */
+		return FAIL_NONE; /* here, the root, or what check_prefix() refuses */
 	if (asprintf(&folder, "%.*s", n, prefix) < 0)
 		return fail_memory(f);
 	f->code = FAIL_NONE;

@@ -43,8 +43,8 @@ struct export_file_options {
 struct export_file;
 
 /*
- * FAIL_USAGE: the files of a prefix have no folder. It asks the file system alone, so that a command
- * can call it before it does any work.
+ * FAIL_USAGE: the folder of the prefix does not exist. It asks only the file system, so that a
+ * command can call it before it does any work.
  */
 enum fail_code export_file_check_folder(const char *prefix, struct failure *f);
 

@@ -59,10 +59,10 @@ typedef bool domains_stopped(void *opaque);
 /*
  * Gives *out, to be ended with domains_close(). Waits for the Ends, and until one domain shows the
  * tokenizer; logs at once and then every minute what is missing (domains_missing()); FAIL_STOPPED
- * once stopped() says so, or at once if it is NULL. `last`: the ledger's last record, zeroed before the first.
- * FAIL_CONFIG: two tokenizers, another sequence_length, or a log that is of another kind than the
- * configuration says (recipe.h); another source is a warning. Borrows the configuration. `reader`
- * is a KAFKA_READER with nothing assigned.
+ * once stopped() says so, or at once if it is NULL. `last`: the ledger's last record, zeroed before
+ * the first. FAIL_CONFIG: two tokenizers, another sequence_length, or a log that is of another kind
+ * than the configuration says (recipe.h); another source is a warning. Borrows the configuration.
+ * `reader` is a KAFKA_READER with nothing assigned.
  */
 enum fail_code domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
     const struct ledger *last, domains_stopped *stopped, void *opaque, struct failure *f);

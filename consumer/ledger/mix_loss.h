@@ -47,14 +47,18 @@ struct mix_loss_facts {
 /* Pure. */
 enum mix_loss mix_loss_judge(const struct mix_loss_facts *facts);
 
-/* The sentence, FAIL_DATA; not for MIX_LOSS_NONE. `step_next` is that of the ledger, if it has one. */
+/*
+ * FAIL_DATA with the sentence for a loss other than MIX_LOSS_NONE. `step_next`: the ledger's next
+ * step, if it has records.
+ */
 enum fail_code mix_loss_fail(
     enum mix_loss loss, const char *mix, int64_t step_next, struct failure *f);
 
 /*
- * FAIL_DATA: one of them is lost; what happened, and the way out. *loss is MIX_LOSS_NONE without
- * that failure. `sure`: a second look must show it, too (kafka_look_again()). `rk` is a KAFKA_READER
- * with nothing assigned; each request waits timeout_ms at most.
+ * FAIL_DATA: a topic of the mix is lost; the text says what happened, and the way out. Otherwise
+ * *loss is MIX_LOSS_NONE. `sure`: report a loss only if a second look confirms it
+ * (kafka_look_again()). `rk` is a KAFKA_READER with nothing assigned; each request waits timeout_ms
+ * at most.
  */
 enum fail_code mix_loss_check(rd_kafka_t *rk, const char *mix, enum mix_loss *loss, bool sure,
     int timeout_ms, struct failure *f);

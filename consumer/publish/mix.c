@@ -466,7 +466,10 @@ fit_memory(struct mix *m, const struct mixer *mixer, struct failure *f)
 	return FAIL_NONE;
 }
 
-/* Waits for the Ends until ends_wait() says so. What the ledger counts shows which log is gone that was there before. */
+/*
+ * Waits for the Ends until ends_wait() tells it to stop. Compares each log with the ledger's
+ * counts: a log that is shorter was lost.
+ */
 static enum fail_code
 open_domains(struct mix *m, domains_stopped *ends_wait, struct failure *f)
 {

@@ -40,7 +40,9 @@ ask_commits(struct finding *s, struct failure *f)
 	return code;
 }
 
-/* Whether the topic itself is another one than the ledger speaks of, as a second look shows, too. */
+/*
+ * FAIL_DATA: the batch topic is not the one that the ledger describes, and a second look agrees.
+ */
 static enum fail_code
 check_topic(struct finding *s, const struct ledger *last, struct failure *f)
 {

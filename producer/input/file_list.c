@@ -318,7 +318,10 @@ is_shown(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* The last folder on the way to what `word` names; *rest is what is left. Gives it (free), or NULL. */
+/*
+ * Returns the last folder that exists on the way to `word` (free it), or NULL. *rest: the words
+ * after that folder.
+ */
 static char *
 find_folder(const struct search *s, const char *word, const char **rest)
 {

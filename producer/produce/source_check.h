@@ -22,9 +22,9 @@
 enum { SOURCE_CHECK_RECORDS = 100 }; /* of each domain */
 
 /*
- * Looks at these domains; domains_n 0: at all. Whoever names domains goes on to read them, and warns
- * then of what a reader sees: this check leaves these warnings out. FAIL_CONFIG, FAIL_IO or FAIL_DATA:
- * "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
+ * Checks these domains, or all of them if domains_n is 0. A caller that names domains reads them
+ * next, and that prints the warnings about their contents: this check leaves those out.
+ * FAIL_CONFIG, FAIL_IO or FAIL_DATA: "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
  */
 enum fail_code source_check(
     const struct config *c, char *const *domain, size_t domains_n, struct failure *f);

@@ -228,13 +228,16 @@ test_as_many_phases_are_taken_as_a_mix_may_have(void **unused)
 
 	(void)unused;
 	for (size_t n = LIMIT_PHASES; n <= LIMIT_PHASES + 1; n++) {
-		char *text = malloc(n * sizeof(one) + 512), *at = text;
+		const size_t room = n * sizeof(one) + 512;
+		char *text = malloc(room);
+		size_t used;
 		struct ledger l = {.config = text};
 
-		at += sprintf(at, "{\"fixed\":{" FIXED "},\"changeable\":{\"phases\":[");
-		for (size_t i = 0; i < n; i++)
-			at += sprintf(at, "%s", one);
-		strcpy(at - 1, "]}}"); /* over the last comma */
+		used = (size_t)snprintf(
+		    text, room, "{\"fixed\":{" FIXED "},\"changeable\":{\"phases\":[");
+		for (size_t i = 0; i < n; i++, used += sizeof(one) - 1)
+			memcpy(text + used, one, sizeof(one));
+		snprintf(text + used - 1, room - used + 1, "]}}"); /* over the last comma */
 		assert_int_equal(
 		    ledger_plan_open(&plan, &l, &f), n <= LIMIT_PHASES ? FAIL_NONE : FAIL_DATA);
 		assert_int_equal(plan.plan.phases_n, n <= LIMIT_PHASES ? n : 0);

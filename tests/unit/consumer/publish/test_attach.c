@@ -244,7 +244,8 @@ test_a_record_that_contradicts_itself_or_is_of_another_mix_is_refused(void **unu
 	assert_int_equal(check(&mix, &accept), FAIL_DATA);
 	assert_string_equal(
 	    f.text, "topic m.ledger: the last record: is of mix \"other\", not of m");
-	strcpy(l.mix, "m");
+	free(l.mix);
+	l.mix = strdup("m");
 	l.schedule++;
 	mock_write_ledger("m.ledger", &l);
 	assert_int_equal(check(&mix, &accept), FAIL_DATA);

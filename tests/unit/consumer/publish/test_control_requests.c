@@ -1,6 +1,6 @@
 /*
- * control_requests.h: at which record a mixer continues, and what becomes of each record, with control topics
- * in a mock cluster.
+ * control_requests.h: at which record a mixer continues, and what becomes of each record, with
+ * control topics in a mock cluster.
  */
 #include "consumer/publish/control_requests.h"
 

@@ -1,4 +1,7 @@
-/* election_group.h: what its members say. The group itself needs a broker: tests/kafka/test_standby.py. */
+/*
+ * election_group.h: what its members say. The group itself needs a broker:
+ * tests/kafka/test_standby.py.
+ */
 #include "consumer/publish/election_group.h"
 
 #include "tests/unit/test.h"

@@ -1,4 +1,6 @@
-/* status_query_internal.h: which runs a status has, and where their commits in a mock cluster are. */
+/*
+ * status_query_internal.h: which runs a status has, and where their commits in a mock cluster are.
+ */
 #include "consumer/status/status_query_internal.h"
 
 #include "consumer/ledger/run_position.h"

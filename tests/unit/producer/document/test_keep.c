@@ -57,16 +57,18 @@ test_fields_stand_in_the_order_they_came_and_their_names_are_escaped(void **unus
 	    {"", ""},
 	};
 	struct buffer b = {0};
-	char whole[256] = "{", *at = whole + 1;
+	char whole[256] = "{";
+	size_t n = 1;
 
 	(void)unused;
 	assert_int_equal(keep_begin(&b, &f), FAIL_NONE);
 	EACH_NAMED_ROW(i, rows, name) {
 		assert_int_equal(keep_add(&b, rows[i].name, "1", 1, &f), FAIL_NONE);
-		at += sprintf(at, "%s\"%s\":1", i == 0 ? "" : ",", rows[i].expected);
+		n += (size_t)snprintf(whole + n, sizeof(whole) - n, "%s\"%s\":1", i == 0 ? "" : ",",
+		    rows[i].expected);
 	}
 	assert_int_equal(keep_end(&b, &f), FAIL_NONE);
-	strcpy(at, "}");
+	snprintf(whole + n, sizeof(whole) - n, "}");
 	assert_bytes(&b, whole);
 	buffer_close(&b);
 

@@ -116,14 +116,15 @@ test_files_whose_records_cannot_be_read_are_refused(void **unused)
 static void
 test_so_many_records_of_a_file_are_read(void **unused)
 {
-	char *text = malloc((SOURCE_CHECK_RECORDS + 1) * 32), *at;
+	static const char other[] = "{\"body\": \"a\"}\n", ours[] = "{\"text\": \"a\"}\n";
+	char *text = malloc((SOURCE_CHECK_RECORDS + 1) * sizeof(other)), *at;
 
 	(void)unused;
 	for (int n = SOURCE_CHECK_RECORDS - 1; n <= SOURCE_CHECK_RECORDS; n++) {
 		at = text;
-		for (int i = 0; i < n; i++)
-			at += sprintf(at, "{\"body\": \"a\"}\n");
-		strcpy(at, "{\"text\": \"a\"}\n");
+		for (int i = 0; i < n; i++, at += sizeof(other) - 1)
+			memcpy(at, other, sizeof(other) - 1);
+		memcpy(at, ours, sizeof(ours));
 		folder_text("a.jsonl", text);
 		assert_says(check("  web: {train: a.jsonl}\n", NULL, 0), FAIL_CONFIG,
 		    n < SOURCE_CHECK_RECORDS ? NULL : "in the first 100 records of ");
