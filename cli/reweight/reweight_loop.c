@@ -9,6 +9,7 @@
 #include "cli/reweight/reweight_state.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/nearest.h"
 #include "common/terminal/progress.h"
 #include "consumer/admin/request.h"
 #include "consumer/feedback/feedback_feed.h"
@@ -27,7 +28,7 @@ struct loop {
 	int64_t saved_ms, asked_ms, looked_ms, heard_ms;
 	uint64_t asked_steps; /* learned when it was asked last */
 	uint64_t refused_in_row;
-	bool malformed_warned;
+	bool malformed_warned, domains_looked;
 	struct progress progress;
 };
 
@@ -375,6 +376,38 @@ learn(struct loop *l, bool last, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Warns if the mix has no domain of the name that one of these losses has. */
+static enum fail_code
+look_at_domains(struct loop *l, const struct feedback *b, struct failure *f)
+{
+	struct ledger last = {0};
+	struct failure what = {0};
+	struct nearest near;
+	bool any = false;
+
+	l->domains_looked = true;
+	if (ledger_log_last(l->ledger, &last, &any, f) != FAIL_NONE)
+		return f->code;
+	for (size_t i = 0; any && what.code == FAIL_NONE && i < b->losses_n; i++) {
+		if (domain_of(&last, b->loss[i].domain) != NULL)
+			continue;
+		fail(
+		    &what, FAIL_DATA, "mix %s has no domain %s", l->job->a->mix, b->loss[i].domain);
+		nearest_init(&near, b->loss[i].domain);
+		for (size_t k = 0; k < last.domains_n; k++)
+			if (last.domain[k].name != NULL)
+				nearest_list(&near, last.domain[k].name);
+		nearest_fail_more(&near, "it has", &what);
+	}
+	if (what.code != FAIL_NONE)
+		log_warning("reweight: REWEIGHT-DOMAIN rank %" PRIu32
+			    " of run %s reports losses that "
+			    "are dropped: %s",
+		    b->rank, b->run, what.text);
+	ledger_clear(&last);
+	return FAIL_NONE;
+}
+
 /*
  * One report. Where it is of a step that the mix has not published by the last look at the ledger,
  * the look may be old: the ledger is read again before losses_add() drops the report as of an
@@ -396,6 +429,9 @@ take(struct loop *l, const struct feedback_feed_record *r, struct failure *f)
 	    look(l, f) != FAIL_NONE)
 		return f->code;
 	if (losses_add(l->losses, r->feedback, r->offset, f) != FAIL_NONE)
+		return f->code;
+	if (losses_counted(l->losses)->unknown_domain > before.unknown_domain &&
+	    !l->domains_looked && look_at_domains(l, r->feedback, f) != FAIL_NONE)
 		return f->code;
 	if (again)
 		*losses_counted(l->losses) = before;

@@ -849,6 +849,12 @@ find_feedback_problems(struct status *st, const struct status_feedback *b)
 		    "run %s reported %" PRIu64
 		    " losses lately of steps that the mix has not published: they are dropped",
 		    b->run, c->unknown_step);
+	if (c->unknown_domain > 0)
+		problem(st, "STATUS-LOSS-DOMAIN",
+		    "run %s reported %" PRIu64
+		    " losses lately of domains that the mix does not have: they are dropped "
+		    "(`riffle reweight` names the first)",
+		    b->run, c->unknown_domain);
 }
 
 /* Whether a mixer that starts now would be refused, by what was found already. */

@@ -70,6 +70,20 @@ def test_reports_that_cannot_be_used_are_dropped_counted_and_told(fill, configur
                                                       "web": {"loss": 2, "excess": 0, "tokens": 4}}
     assert any("run trainers reported 2 losses lately that are no finite numbers" in p for p in state["problems"])
     assert any("1 losses lately of steps that the mix has not published" in p for p in state["problems"])
+    assert any("1 losses lately of domains that the mix does not have" in p for p in state["problems"])
+
+
+def test_a_learner_names_a_domain_that_the_mix_does_not_have(fill, configure, riffle, report, tmp_path):
+    fill("code", "web")
+    config = configure({"code": 1, "web": 1})
+    riffle("mix", "-c", config, "--until-step", 10)
+    words = ["reweight", "-c", config, "--method", "odm", "--out", tmp_path / "w.json"]
+    report(["trainers 0 0 1 code:8:0:4 web:8:0:4"])
+    assert "REWEIGHT-DOMAIN" not in riffle(*words).stderr
+    report(["trainers 1 0 1 code:8:0:4 wev:8:0:4", "trainers 2 0 1 cods:8:0:4"])
+    said = riffle(*words).stderr
+    assert said.count("REWEIGHT-DOMAIN") == 1
+    assert "-mix has no domain wev (did you mean web?); it has code, web" in said
 
 
 def test_status_reads_the_last_reports_only(fill, configure, riffle, report, status):
