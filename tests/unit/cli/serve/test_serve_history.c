@@ -52,10 +52,10 @@ record(int64_t step, size_t domains_n)
 	for (uint32_t i = 0; i < 2; i++)
 		domain[i] = (struct ledger_domain){.name = i == 0 ? name_a : name_b,
 		    .index = i,
-		    .weight = 1 + 2 * i,
-		    .credit = (1 - 2 * (int64_t)i) * step * (int64_t)(WEIGHT_ONE / 64),
-		    .taken = 10 * step + i,
-		    .tokens = 100 * step + i};
+		    .weight = WEIGHT_ONE / 4 * (1 + 2 * i),
+		    .credit = (i == 0 ? step : -step) * (int64_t)(WEIGHT_ONE / 64),
+		    .taken = 10 * step + (int64_t)i,
+		    .tokens = 100 * step + (int64_t)i};
 	return (struct ledger){.step_next = step,
 	    .draws = 1000 * step,
 	    .version = step / 10,
@@ -156,20 +156,20 @@ test_each_column_is_that_of_its_field(void **unused)
 	    "5050],'draws':[0,10000,20000,30000,40000,50000],'version':[0,1,2,3,4,5],"
 	    "'domains':[{'name':'code','taken':[0,100,200,300,400,500],'tokens':[0,900,"
 	    "1800,2700,3600,4500],'intended':[1,1,0.25,0.25,0.25,0.25],'deviation':[null,0,"
-	    "0,0,0,0]},{'name':'web','taken':[null,null,201,301,401,501],'tokens':[null,"
-	    "null,1800,2700,3600,4500],'intended':[null,null,0.75,0.75,0.75,0.75],"
-	    "'deviation':[null,null,0,0,0,0]}],'versions':[{'version':1,'step':0,"
-	    "'reason':'phase','reason_id':'p','who':null,'phase':'','temperature':1.25,"
-	    "'lr_scale':1.5,'global_batch':61,'shares':{'code':0.125,'web':0.875}},"
-	    "{'version':2,'step':20,'reason':'request','reason_id':'r','who':'ann',"
-	    "'phase':'p','temperature':2.25,'lr_scale':2.5,'global_batch':62,"
-	    "'shares':{'code':0.125,'web':0.875}},{'version':3,'step':40,"
-	    "'reason':'request','reason_id':'r','who':null,'phase':'p','temperature':3.25,"
-	    "'lr_scale':3.5,'global_batch':63,'shares':{'code':0.125,'web':0.875}}],"
-	    "'losses':[{'run':'main','step':[10,20,30,40],'all':[990,980,970,960],"
-	    "'domains':{'code':[990.25,980.25,970.25,960.25],'web':[null,null,970.5,"
-	    "null]}},{'run':'tune','step':[30],'all':[970],'domains':{'code':[970.25],"
-	    "'web':[970.5]}}]}");
+	    "-0.3125,-0.46875,-0.625,-0.78125]},{'name':'web','taken':[null,null,201,301,"
+	    "401,501],'tokens':[null,null,1800,2700,3600,4500],'intended':[null,null,0.75,"
+	    "0.75,0.75,0.75],'deviation':[null,null,0.3125,0.46875,0.625,0.78125]}],"
+	    "'versions':[{'version':1,'step':0,'reason':'phase','reason_id':'p','who':null,"
+	    "'phase':'','temperature':1.25,'lr_scale':1.5,'global_batch':61,"
+	    "'shares':{'code':0.125,'web':0.875}},{'version':2,'step':20,"
+	    "'reason':'request','reason_id':'r','who':'ann','phase':'p','temperature':2.25,"
+	    "'lr_scale':2.5,'global_batch':62,'shares':{'code':0.125,'web':0.875}},"
+	    "{'version':3,'step':40,'reason':'request','reason_id':'r','who':null,"
+	    "'phase':'p','temperature':3.25,'lr_scale':3.5,'global_batch':63,"
+	    "'shares':{'code':0.125,'web':0.875}}],'losses':[{'run':'main','step':[10,20,"
+	    "30,40],'all':[990,980,970,960],'domains':{'code':[990.25,980.25,970.25,"
+	    "960.25],'web':[null,null,970.5,null]}},{'run':'tune','step':[30],'all':[970],"
+	    "'domains':{'code':[970.25],'web':[970.5]}}]}");
 	close_history();
 }
 

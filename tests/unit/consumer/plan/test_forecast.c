@@ -184,8 +184,8 @@ test_each_stretch_holds_what_a_count_of_its_own_steps_gives(void **state)
 			double part = (double)count[4][d] / (double)all, worst = 0;
 
 			for (size_t l = 0; l < 4; l++)
-				worst = fmax(
-				    worst, fabs((double)count[l][d] * 4 / (double)all - part));
+				worst =
+				    fmax(worst, fabs((double)count[l][d] * 4 / (double)all - part));
 			assert_int_equal(s->share[d].drawn, count[4][d]);
 			assert_true(fabs(s->share[d].rank_error - worst) < 1e-12);
 		}
