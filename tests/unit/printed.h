@@ -61,7 +61,8 @@ printed_json_is(struct printed *p, const char *expected)
 	printed_end(p);
 	value = json_loads(p->text, JSON_DECODE_ANY, NULL);
 	assert_non_null(value);
-	text = json_dumps(value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(6));
+	text = json_dumps(value,
+	    JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
 	assert_non_null(text);
 	for (char *at = text; (at = strchr(at, '"')) != NULL;)
 		*at = '\'';
