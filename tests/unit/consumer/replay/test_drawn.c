@@ -278,6 +278,16 @@ test_every_draw_of_a_sequence_is_found_and_no_other(void **unused)
 		check(&one, 1, k->at.step + 1, UINT64_MAX, false);
 		check(&one, 1, 0, k->at.step, false);
 	}
+	/* The first draws of an epoch that began within a transaction. */
+	for (size_t i = 0, epoch = 0; i < known_n && !known[i].at.planned; i++) {
+		const struct mixer_draw *d = &known[i].draw;
+		const struct drawn_sequence one = {"small", d->partition, d->ordinal};
+
+		if (d->domain != 1 || d->epoch == epoch)
+			continue;
+		check(&one, 1, 0, UINT64_MAX, false);
+		epoch = d->epoch;
+	}
 	mixer_close(m);
 	free(text);
 	config_plan_close(&plan);
