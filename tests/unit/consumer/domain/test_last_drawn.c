@@ -350,6 +350,67 @@ test_a_sequence_is_found_before_and_behind_its_offset(void **unused)
 	kafka_close(owner);
 }
 
+/* The first place that differs is the one that is told; an end that was cut shows nothing. */
+static void
+test_a_log_that_is_cut_shows_nothing_and_one_that_differs_twice_is_told_once(void **unused)
+{
+	static const struct {
+		const char *log;
+		bool other; /* its text */
+		uint64_t last, highest;
+		bool tells, empty;
+		uint64_t told;
+	} rows[] = {
+	    {"01234", true, 2, 4, true, false, 2},
+	    {"01234", true, 2, 5, true, false, 2}, /* the highest stood just behind the end */
+	    {"01234", true, 5, 3, true, false, 3},
+	    {"01234", true, 5, 5, false, false, 0},
+	    {"01234", false, 2, 4, false, false, 0},
+	    {"", false, 0, 0, false, true, 0},
+	};
+	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+	struct property item[] = {{(char[]){"bootstrap.servers"}, NULL}};
+	const struct properties properties = {1, item};
+	struct kafka_options o = {.role = KAFKA_WRITER,
+	    .client = "writer",
+	    .properties = &properties,
+	    .message_bytes_max = 1 << 20};
+	struct last_drawn_domain domain[ROWS] = {{.drawn = 0}};
+	struct last_drawn_look look[ROWS] = {{.topic = NULL}};
+	struct last_drawn l = {domain, ROWS};
+	rd_kafka_t *writer;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(open_mock_cluster(&f), FAIL_NONE);
+	item[0].value = (char *)(uintptr_t)rd_kafka_mock_cluster_bootstraps(cluster);
+	assert_int_equal(kafka_open(&writer, &o, &f), FAIL_NONE);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "c.two", ROWS, 1), 0);
+	EACH_NAMED_ROW(i, rows, log) {
+		const uint64_t ordinal[] = {rows[i].last, rows[i].highest};
+
+		look[i].topic = "c.two";
+		look[i].other = look[i].empty = true; /* of an earlier look: forgotten */
+		write_log(writer, "c.two", (int32_t)i, rows[i].log, rows[i].other);
+		for (size_t k = 0; k < LAST_DRAWN_PLACES; k++)
+			domain[i].place[k == 0 ? LAST_DRAWN_LAST : LAST_DRAWN_HIGHEST] =
+			    (struct last_drawn_place){.known = true,
+				.partition = (uint32_t)i,
+				.ordinal = ordinal[k],
+				.frame_hash = hash_of(ordinal[k], false)};
+	}
+	assert_int_equal(rd_kafka_flush(writer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(last_drawn_compare(&l, look, l.n, &properties, WAIT_MS, &f), FAIL_NONE);
+	EACH_NAMED_ROW(i, rows, log) {
+		assert_int_equal(look[i].other, rows[i].tells);
+		assert_int_equal(look[i].empty, rows[i].empty);
+		if (rows[i].tells)
+			assert_int_equal(look[i].ordinal, rows[i].told);
+	}
+	kafka_close(writer);
+	kafka_close(owner);
+}
+
 int
 main(void)
 {
@@ -360,6 +421,8 @@ main(void)
 	    cmocka_unit_test(test_the_header_gives_it_back),
 	    cmocka_unit_test(test_what_is_no_such_header_leaves_it_empty),
 	    cmocka_unit_test(test_a_sequence_is_found_before_and_behind_its_offset),
+	    cmocka_unit_test(
+		test_a_log_that_is_cut_shows_nothing_and_one_that_differs_twice_is_told_once),
 	};
 
 	log_set_level(LOG_ERROR);

@@ -925,8 +925,13 @@ test_after_another_plan_all_in_force_is_as_from_the_start(void **state)
 					mixes_step(m, &was, NULL);
 					mixes_step(fresh, &p, NULL);
 				}
-				assert_int_equal(mixer_replan(m, &p, NULL, &f), FAIL_NONE);
+				/* There and back, and there again: each is a change. */
+				for (int n = 0; n < 3; n++)
+					assert_int_equal(
+					    mixer_replan(m, n == 1 ? &was : &p, NULL, &f),
+					    FAIL_NONE);
 				for (int n = 0; n < 4; n++) {
+					assert_true(mixer_global_batch_most(m) >= p.global_batch);
 					assert_int_equal(mixer_global_batch_most(m),
 					    mixer_global_batch_most(fresh));
 					mixes_step(m, &p, NULL);
