@@ -1,6 +1,7 @@
 /* feedback_feed.h and reporter.h: what is sent comes, report by report, from a mock cluster. */
 #include "consumer/feedback/feedback_feed.h"
 
+#include "common/base/log.h"
 #include "consumer/feedback/reporter.h"
 #include "tests/unit/mock_cluster.h"
 #include "tests/unit/test.h"
@@ -181,5 +182,6 @@ main(void)
 	    cmocka_unit_test(test_lost_reports_are_told_once),
 	};
 
+	log_set_level(LOG_ERROR);
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

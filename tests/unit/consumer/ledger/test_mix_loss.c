@@ -2,6 +2,7 @@
 #include "consumer/ledger/mix_loss.h"
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/record/ledger.h"
 #include "tests/unit/mock_cluster.h"
 #include "tests/unit/test.h"
@@ -129,5 +130,6 @@ main(void)
 	    cmocka_unit_test(test_what_is_gone_of_a_mix_is_told_and_what_may_come_is_not),
 	};
 
+	log_set_level(LOG_ERROR);
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

@@ -5,6 +5,7 @@
  */
 #include "consumer/publish/output.h"
 
+#include "common/base/log.h"
 #include "common/record/batch.h"
 #include "tests/unit/mixes.h"
 #include "tests/unit/mock_cluster.h"
@@ -395,5 +396,6 @@ main(void)
 	    cmocka_unit_test(test_the_end_is_of_the_step_that_is_not_drawn),
 	};
 
+	log_set_level(LOG_ERROR);
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

@@ -4,6 +4,7 @@
  */
 #include "consumer/replay/drawn.h"
 
+#include "common/base/log.h"
 #include "consumer/plan/bound_config.h"
 #include "tests/unit/mixes.h"
 #include "tests/unit/mock_cluster.h"
@@ -319,5 +320,6 @@ main(void)
 	    cmocka_unit_test(test_every_draw_of_a_sequence_is_found_and_no_other),
 	};
 
+	log_set_level(LOG_ERROR);
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "common/base/log.h"
 #include "consumer/feedback/reporter.h"
 #include "tests/unit/mock_cluster.h"
 #include "tests/unit/test.h"
@@ -177,5 +178,6 @@ main(void)
 	    cmocka_unit_test(test_each_look_finds_the_whole_steps_of_its_reports),
 	};
 
+	log_set_level(LOG_ERROR);
 	return cmocka_run_group_tests(tests, open_cluster, close_cluster);
 }
