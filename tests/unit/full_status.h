@@ -1,4 +1,4 @@
-/* full_status.h -- a status in which each field has a value of its own, for tests of outputs. */
+/* full_status.h -- a status whose fields are all distinct, for tests of outputs. */
 #ifndef TESTS_UNIT_FULL_STATUS_H
 #define TESTS_UNIT_FULL_STATUS_H
 
@@ -136,7 +136,7 @@ static char reason_id[] = "r7", phase[] = "warm";
 static struct topics_report *report;
 static size_t topics_n;
 
-/* A mix in full swing; what is not of one state is there, too. */
+/* Also has facts that no single state of a mix has together. */
 static inline struct status
 full_status(enum status_state state)
 {

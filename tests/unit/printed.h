@@ -1,9 +1,9 @@
 /*
  * printed.h -- what the code under test prints, as one text.
  *
- * A test fills every field of a struct with a value of its own and compares the whole text, so that
- * a swapped, stale or missing field shows. JSON is compared compact, with ' in place of ", and with
- * six digits of each number.
+ * A test gives each field of a struct a distinct value and compares the whole text, which shows
+ * fields that are swapped, stale or missing. JSON is compared in compact form, with ' instead of "
+ * and with six digits per number.
  */
 #ifndef TESTS_UNIT_PRINTED_H
 #define TESTS_UNIT_PRINTED_H
@@ -18,7 +18,7 @@ struct printed {
 	size_t n;
 };
 
-/* The stream to print to. It also takes the place of stdout. */
+/* Returns the stream to print to, which also replaces stdout. */
 static inline FILE *
 printed_begin(struct printed *p)
 {
@@ -61,8 +61,8 @@ printed_json_is(struct printed *p, const char *expected)
 	printed_end(p);
 	value = json_loads(p->text, JSON_DECODE_ANY, NULL);
 	assert_non_null(value);
-	text = json_dumps(value,
-	    JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+	text = json_dumps(
+	    value, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
 	assert_non_null(text);
 	for (char *at = text; (at = strchr(at, '"')) != NULL;)
 		*at = '\'';

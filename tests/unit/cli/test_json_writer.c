@@ -103,13 +103,13 @@ test_a_double_is_read_back_to_its_last_bit(void **unused)
 	free(text);
 }
 
-/* The text of the last number is used again for an equal one only. */
+/* The last number's text is only reused for an equal number. */
 static void
 test_a_float_is_printed_with_its_own_seven_digits(void **unused)
 {
 	static const double value[] = {0, 0, 1e-12, 3e-12, 3e-12, -3e-12, 0.25, 0.2500001, 0.25,
-	    0.2500001, (double)NAN, 0.2500001, 0, 1e21, 1e-7, (double)INFINITY, 1e21, 1e21, 123456789,
-	    123456788, 2, -2, -2, 0};
+	    0.2500001, (double)NAN, 0.2500001, 0, 1e21, 1e-7, (double)INFINITY, 1e21, 1e21,
+	    123456789, 123456788, 2, -2, -2, 0};
 	struct json_writer w = {.compact = true}, fresh = {.compact = true};
 	char *text[2];
 	size_t n;

@@ -1,4 +1,4 @@
-/* plan_print.h: each field of a forecast has a value of its own; whole texts are compared. */
+/* plan_print.h: all fields of a forecast are distinct, and whole texts are compared. */
 #include "cli/plan/plan_print.h"
 
 #include "tests/unit/mixes.h"
@@ -120,7 +120,7 @@ test_the_table_has_each_field_in_its_place(void **unused)
 	    "     1.0000\n");
 }
 
-/* Before its first stretch, with one batch throughout, at its end, dry. */
+/* No stretch yet, the same batch throughout, the end of the mix, a dry domain. */
 static void
 test_the_first_line_says_how_it_goes_on(void **unused)
 {
@@ -219,7 +219,7 @@ test_a_domain_without_sequences_has_no_passes(void **unused)
 	    "  0.0000\n");
 }
 
-/* The draws are those of the mixer, step after step, whatever the batch; each counts its domain's. */
+/* The draws are the mixer's, for any batch. Each line counts the draws of its domain. */
 static void
 test_draws_are_numbered_by_themselves_and_by_domain(void **unused)
 {
@@ -241,7 +241,7 @@ test_draws_are_numbered_by_themselves_and_by_domain(void **unused)
 	bare = plan;
 	bare.permute = false;
 	bare.lane_order = MIX_LANES_CONTIGUOUS;
-	/* Where no step ends, at the end of one, and one further. */
+	/* The last draw lies inside a step, at its end, or right after it. */
 	for (uint64_t draws = 0; draws < 30; draws += draws < 7 ? 1 : 5) {
 		struct printed p;
 		uint64_t count[2] = {0}, k = 0;

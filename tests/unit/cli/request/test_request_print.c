@@ -1,4 +1,4 @@
-/* request_print.h: what a change does as JSON; each value is one of its own. */
+/* request_print.h: the effect of a change as JSON. All values are distinct. */
 #include "cli/request/request_print.h"
 
 #include "consumer/mixer/mixer_effect.h"

@@ -1,4 +1,4 @@
-/* requests_print.h: requests and their answers; each value is one of its own. */
+/* requests_print.h: requests and their answers. All values are distinct. */
 #include "cli/request/requests_print.h"
 
 #include "tests/unit/printed.h"

@@ -1,4 +1,4 @@
-/* skip_print.h: what is skipped, to be skipped, and quarantined; each value is one of its own. */
+/* skip_print.h: skipped, pending and quarantined sequences. All values are distinct. */
 #include "cli/request/skip_print.h"
 
 #include "tests/unit/printed.h"
@@ -83,7 +83,7 @@ test_each_field_stands_in_its_place(void **unused)
 	    "'ordinal':201,'reason':'bad hash'}]}");
 }
 
-/* What is left once skips and undos, in their order, have taken effect. */
+/* Skips and undos take effect in their order. */
 static void
 test_what_is_skipped_in_the_end_is_counted(void **unused)
 {
@@ -94,7 +94,7 @@ test_what_is_skipped_in_the_end_is_counted(void **unused)
 			int64_t first, end;
 		} change[3];
 		size_t changes_n;
-		const char *said; /* NULL: nothing is said of it */
+		const char *said; /* NULL: no such line */
 	} rows[] = {
 	    {1, {{0, 0, 0}}, 0, NULL}, /* 20..30 in force */
 	    {0, {{LEDGER_WEIGHTS, 0, 0}}, 1, NULL},

@@ -1,4 +1,4 @@
-/* weights_print.h: a record and a history; each value is one of its own. */
+/* weights_print.h: a record and a history. All values are distinct. */
 #include "cli/request/weights_print.h"
 
 #include "common/schedule/weights.h"

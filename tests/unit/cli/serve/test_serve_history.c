@@ -1,6 +1,6 @@
 /*
- * serve_history.h: answers from what is known of a mix, without its thread and without a broker.
- * Each value is one of its own; the whole text is compared.
+ * serve_history.h: answers without its thread and without a broker. All values are distinct, and
+ * the whole text is compared.
  */
 #include "cli/serve/serve_history_internal.h"
 
@@ -43,7 +43,7 @@ close_history(void)
 
 static char name_a[] = "code", name_b[] = "web";
 
-/* A record after `step` steps; all else follows from that number. */
+/* A record after `step` steps. Every other field follows from that number. */
 static struct ledger
 record(int64_t step, size_t domains_n)
 {
@@ -212,7 +212,7 @@ test_a_range_has_what_was_in_force_in_it(void **unused)
 	close_history();
 }
 
-/* A range that is known more closely; the points of the whole come after it alone. */
+/* A range that is known more closely. Points of the whole mix only follow it. */
 static void
 test_points_of_a_part_come_before_those_of_the_whole_and_none_twice(void **unused)
 {
@@ -242,7 +242,7 @@ test_points_of_a_part_come_before_those_of_the_whole_and_none_twice(void **unuse
 			assert_true(step > last);
 			last = step;
 		}
-		/* Where all points fit: seven of the part, and 40 and 50. */
+		/* If all points fit, they are seven of the part, and 40 and 50. */
 		if (points >= 12)
 			assert_int_equal(n, 9);
 		json_decref(all);
@@ -277,7 +277,7 @@ note(int64_t offset, uint64_t mixer, int64_t step)
 	serve_history_note(h, &st);
 }
 
-/* Which answers are the same text, and which are made anew: each key of a range counts. */
+/* An answer is only reused for a range with the same four numbers. */
 static void
 test_an_answer_is_used_again_for_the_same_range_until_something_is_new(void **unused)
 {
@@ -306,7 +306,7 @@ test_an_answer_is_used_again_for_the_same_range_until_something_is_new(void **un
 	close_history();
 }
 
-/* Of more ranges than there are places the oldest one gives way; no text is freed that is in use. */
+/* The oldest range gives way to a new one. A text that is in use is not freed. */
 static void
 test_more_ranges_than_are_kept_take_turns(void **unused)
 {

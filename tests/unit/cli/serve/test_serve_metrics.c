@@ -1,10 +1,10 @@
-/* serve_metrics.h: each metric is that of its own field; the whole text is compared. */
+/* serve_metrics.h: each metric shows its own field. The whole text is compared. */
 #include "cli/serve/serve_metrics.h"
 
 #include "tests/unit/full_status.h"
 #include "tests/unit/printed.h"
 
-/* The samples alone, without HELP and TYPE; `mix="pre"` stands in each and is left out. */
+/* Prints the samples without HELP and TYPE, and without the label mix="pre". */
 static void
 check(const struct status *st, struct printed *p)
 {
@@ -124,7 +124,7 @@ test_what_is_not_known_has_no_metric(void **unused)
 	full_status_end(&st);
 }
 
-/* Until the end of its last pass: the epochs before it count, and what its position used up. */
+/* Earlier epochs and the position count towards the last pass. */
 static void
 test_a_domain_ends_after_its_last_pass(void **unused)
 {
@@ -133,7 +133,7 @@ test_a_domain_ends_after_its_last_pass(void **unused)
 		uint64_t max_epochs;
 		enum ledger_domain_state state;
 		int64_t epoch, position, sealed;
-		const char *left; /* NULL: it does not end, or nobody knows when */
+		const char *left; /* NULL: it does not end, or the end is unknown */
 	} rows[] = {
 	    {MIX_END_REPEAT, 0, LEDGER_ACTIVE, 0, 10, 100, NULL},
 	    {MIX_END_REPEAT, 3, LEDGER_ACTIVE, 0, 10, 100, " 290\n"},

@@ -1,4 +1,4 @@
-/* status_print.h: each field of a status has a value of its own, and the whole text is compared. */
+/* status_print.h: all fields of a status are distinct, and the whole text is compared. */
 #include "cli/status/status_print.h"
 
 #include "tests/unit/full_status.h"
@@ -162,7 +162,7 @@ test_json_has_each_field_in_its_place(void **unused)
 	full_status_end(&st);
 }
 
-/* The same status in a state that does not know most of it. */
+/* The same status without most of its facts. */
 static struct status
 bare(enum status_state state)
 {
@@ -271,7 +271,7 @@ test_what_is_not_known_is_null_or_left_out(void **unused)
 	full_status_end(&st);
 }
 
-/* One mixer, two, or none; standbys alone. */
+/* No mixer, one, or several, and only standbys. */
 static void
 test_active_mixers_come_before_standbys(void **unused)
 {

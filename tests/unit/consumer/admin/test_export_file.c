@@ -1,4 +1,4 @@
-/* export_file.h: the bytes of each format, read back by rules of their own. */
+/* export_file.h: the bytes of each format, read back by code of the test. */
 #include "consumer/admin/export_file.h"
 
 #include "tests/unit/folder.h"
@@ -7,13 +7,13 @@ enum { EOS = 9, LONG = 5000, TOKENS_MAX = 3 * LONG };
 
 static struct failure f;
 
-/* A document: its tokens in pieces, as a partition gives them, and whether it is whole. */
+/* A document's tokens, in pieces as a partition gives them. */
 static const struct document {
-	const char *piece[3]; /* a digit a token; "L": LONG tokens 3 */
+	const char *piece[3]; /* one digit per token; "L" is LONG times the token 3 */
 	bool whole;
 } documents[] = {
     {{"12", "39"}, true}, /* eos comes with it */
-    {{"4"}, true},        /* it has none */
+    {{"4"}, true},        /* no eos */
     {{"55", "5"}, false}, /* taken back */
     {{"9"}, true},        /* nothing but eos */
     {{"L", "9"}, true},
@@ -34,7 +34,7 @@ tokens_of(const char *piece, uint32_t *out)
 	return n;
 }
 
-/* What the file is to hold: the tokens, and the end of each document. */
+/* The expected tokens, and the end of each document. */
 struct expected {
 	uint32_t token[TOKENS_MAX];
 	size_t n;
@@ -59,7 +59,7 @@ expect(struct expected *x, enum token_format format, bool stream)
 			continue;
 		}
 		if (front && x->token[x->n - 1] == EOS)
-			x->n--; /* it is that of the next document */
+			x->n--; /* it belongs to the next document */
 		else if (!front && !stream && x->token[x->n - 1] != EOS)
 			x->token[x->n++] = EOS;
 		x->end[x->documents++] = x->n;

@@ -150,7 +150,7 @@ struct packed {
 	size_t spans_n;
 };
 
-/* Which document is whole: what follows within a sequence, across sequences, or nowhere. */
+/* A span may be followed in its own sequence, in the next one, or not at all. */
 static void
 test_a_document_without_eos_is_whole_if_another_follows(void **unused)
 {
@@ -199,7 +199,7 @@ test_a_document_without_eos_is_whole_if_another_follows(void **unused)
 	}
 }
 
-/* One object reads partition after partition, twice of each packing, as fresh ones do. */
+/* One object reads several partitions of each packing like a fresh one. */
 static void
 test_nothing_of_a_partition_is_left_for_the_next_one(void **unused)
 {
@@ -223,7 +223,7 @@ test_nothing_of_a_partition_is_left_for_the_next_one(void **unused)
 		for (size_t k = 0; k < 8; k++) {
 			bool best = order[k / 2] == SEQUENCE_BEST_FIT;
 
-			/* The window's number grows all the while. */
+			/* The window's number keeps growing. */
 			assert_int_equal(
 			    add(order[k / 2], k + 1, best ? two : one, best ? 2 : 1, token, 2),
 			    FAIL_NONE);

@@ -134,7 +134,7 @@ test_an_earlier_answer_is_found_by_its_id(void **unused)
 	request_close(r);
 }
 
-/* Answers come in any order, in one record or several, beside those of others. */
+/* Answers come in any order, in one or more records, with answers to other requests. */
 static void
 test_each_request_gets_its_own_answer(void **unused)
 {
@@ -155,7 +155,7 @@ test_each_request_gets_its_own_answer(void **unused)
 	EACH_ROW(i, after)
 		put_record("wait", &after[i]);
 	assert_int_equal(request_wait(r, c, 3, a, WAIT_MS, &f), FAIL_NONE);
-	check_answer(&a[0], "x", true, 30); /* that of before the opening is not waited for */
+	check_answer(&a[0], "x", true, 30); /* not the answer from before the opening */
 	check_answer(&a[1], "y", true, 30);
 	check_answer(&a[2], "z", false, 10);
 	assert_int_equal(request_wait(r, c, 1, a, SHORT_MS, &f), FAIL_TIMEOUT);
@@ -187,14 +187,14 @@ test_a_mix_that_ends_answers_no_more(void **unused)
 	request_close(r);
 }
 
-/* Sent twice, answered, pending: read on from where the list was, it says the same as read anew. */
+/* Reading only the new records gives the same list as reading all of them. */
 static void
 test_a_list_that_is_read_on_is_that_which_is_read_anew(void **unused)
 {
 	static const struct {
 		const char *sent[3];
 		struct written record;
-		enum request_state state[5]; /* of a, b, c, d, e, as far as they were sent */
+		enum request_state state[5]; /* of those of a, b, c, d, e that were sent */
 	} rows[] = {
 	    {{"a", "b"}, {.step_next = 1}, {REQUEST_OPEN, REQUEST_OPEN}},
 	    {{"a", "c"},

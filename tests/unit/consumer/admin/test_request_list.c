@@ -30,7 +30,7 @@ test_each_request_has_the_state_that_its_answer_and_the_ledger_give(void **unuse
 	    {{{"a", LEDGER_WEIGHTS, NULL, 0}, {"b", LEDGER_SKIP, NULL, 'n'},
 		 {"c", LEDGER_SKIP, NULL, 'y'}, {"d", LEDGER_JOIN, NULL, 'y'}},
 		{"d", NULL}, {REQUEST_OPEN, REQUEST_REFUSED, REQUEST_IN_FORCE, REQUEST_ACCEPTED}},
-	    /* cancelled by a later one; by one that is refused, or open, or is no CANCEL: not */
+	    /* Only an accepted CANCEL cancels: not a refused or open one, and no other kind. */
 	    {{{"a", LEDGER_WEIGHTS, NULL, 'y'}, {"b", LEDGER_CANCEL, "a", 'y'},
 		 {"c", LEDGER_WEIGHTS, NULL, 'y'}, {"d", LEDGER_CANCEL, "c", 'n'}},
 		{"c", NULL},
@@ -39,7 +39,7 @@ test_each_request_has_the_state_that_its_answer_and_the_ledger_give(void **unuse
 		 {"c", LEDGER_SKIP, NULL, 'y'}, {"d", LEDGER_UNDO, "c", 'y'}},
 		{"x", "a", NULL},
 		{REQUEST_ACCEPTED, REQUEST_OPEN, REQUEST_IN_FORCE, REQUEST_IN_FORCE}},
-	    /* a CANCEL of what is not in the list */
+	    /* a CANCEL of an unknown request */
 	    {{{"a", LEDGER_CANCEL, "gone", 'y'}, {"b", LEDGER_CANCEL, "b", 'n'},
 		 {"c", LEDGER_CANCEL, NULL, 'y'}, {"dd", LEDGER_SKIP, NULL, 'y'}},
 		{"d", NULL},
@@ -71,7 +71,7 @@ test_each_request_has_the_state_that_its_answer_and_the_ledger_give(void **unuse
 	}
 }
 
-/* What was accepted and comes to its step is in force at the next look. */
+/* An accepted request is in force once its step has come. */
 static void
 test_a_request_is_in_force_once_it_is_pending_no_more(void **unused)
 {

@@ -289,7 +289,7 @@ ask_and_recount(struct domains *d, rd_kafka_t *reader, const uint64_t sequences[
 	assert_false(x->unheard);
 }
 
-/* Whichever partition comes last in an answer: what another one says stays. */
+/* An answer for one partition leaves the others as they are. */
 static void
 test_what_one_partition_says_holds_beside_what_the_others_say(void **state)
 {
@@ -302,7 +302,7 @@ test_what_one_partition_says_holds_beside_what_the_others_say(void **state)
 	rd_kafka_t *reader;
 
 	(void)state;
-	/* One that is not sealed yet is waited for elsewhere: it keeps nobody from joining. */
+	/* Another domain that is not sealed does not keep this one from joining. */
 	d.facts[0] = (struct domains_facts){.name = "waits",
 	    .topic = "c.waits",
 	    .partitions_n = 1,
@@ -321,7 +321,7 @@ test_what_one_partition_says_holds_beside_what_the_others_say(void **state)
 	x = &d.facts[1];
 	assert_int_equal(x->record_bytes_max, 500);
 	ask_and_recount(&d, reader, (uint64_t[]){9, 5, 7}, false);
-	write_end_of("c.x", 0, 20, 400); /* it changes, and the others move without a change */
+	write_end_of("c.x", 0, 20, 400); /* it changes; the others only grow after their End */
 	write_sequence("c.x", 1, 5, 5);
 	write_sequence("c.x", 2, 7, 7);
 	ask_and_recount(&d, reader, (uint64_t[]){20, 5, 7}, true);

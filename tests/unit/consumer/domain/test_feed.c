@@ -293,7 +293,7 @@ random_draw(uint64_t length)
 	    .block_count = rest < BLOCK ? (uint32_t)rest : BLOCK};
 }
 
-/* What is there is what was asked for. With `all`, all of it comes. */
+/* Checks the records that are loaded. With `all`, waits until all are. */
 static void
 check_out(struct feed *d, const struct out *out, bool all)
 {
@@ -324,7 +324,7 @@ release_one(struct feed *d, struct out *out)
 	out->draw[i] = out->draw[--out->n];
 }
 
-/* Once nobody needs anything, nothing is counted, queued or on its way. */
+/* After forgetting everything, no bytes are counted and nothing is loading. */
 static void
 check_nothing_is_left(struct feed *d, struct out *out)
 {
@@ -341,7 +341,7 @@ check_nothing_is_left(struct feed *d, struct out *out)
 	assert_int_equal(feed_bytes(d), 0);
 }
 
-/* The topic grows meanwhile, what was wanted is forgotten, and memory is short or is not. */
+/* Meanwhile the topic grows, draws are forgotten, and the memory limit changes. */
 static void
 test_whatever_is_wanted_comes_and_nothing_is_left_behind(void **state)
 {

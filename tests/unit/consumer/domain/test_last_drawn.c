@@ -84,7 +84,7 @@ test_of_each_domain_the_last_and_the_highest_are_kept(void **unused)
 	last_drawn_close(&l);
 }
 
-/* Against a recount of all draws, over steps that bring new domains; kept and read in between. */
+/* Compared with a recount of all draws, with new domains and a save in between. */
 static void
 test_after_every_step_they_are_what_all_draws_together_say(void **unused)
 {
@@ -350,7 +350,7 @@ test_a_sequence_is_found_before_and_behind_its_offset(void **unused)
 	kafka_close(owner);
 }
 
-/* The first place that differs is the one that is told; an end that was cut shows nothing. */
+/* Reports the first place that differs. A log that was cut is not another log. */
 static void
 test_a_log_that_is_cut_shows_nothing_and_one_that_differs_twice_is_told_once(void **unused)
 {
@@ -362,7 +362,7 @@ test_a_log_that_is_cut_shows_nothing_and_one_that_differs_twice_is_told_once(voi
 		uint64_t told;
 	} rows[] = {
 	    {"01234", true, 2, 4, true, false, 2},
-	    {"01234", true, 2, 5, true, false, 2}, /* the highest stood just behind the end */
+	    {"01234", true, 2, 5, true, false, 2}, /* the highest was the first that was cut */
 	    {"01234", true, 5, 3, true, false, 3},
 	    {"01234", true, 5, 5, false, false, 0},
 	    {"01234", false, 2, 4, false, false, 0},

@@ -1,4 +1,4 @@
-/* feedback_feed.h and reporter.h: what is sent comes, report by report, from a mock cluster. */
+/* feedback_feed.h and reporter.h: reports arrive as they were sent, in a mock cluster. */
 #include "consumer/feedback/feedback_feed.h"
 
 #include "common/base/log.h"
@@ -79,7 +79,7 @@ read_from(struct feedback_feed *d, int64_t from)
 	assert_int_equal(feedback_feed_position(d), REPORTS);
 }
 
-/* Another program's record, behind all that was sent. */
+/* Another program's record, after all that was sent. */
 static void
 write_garbage(struct reporter *r)
 {
@@ -133,7 +133,7 @@ test_each_report_comes_as_it_was_sent_from_wherever_it_is_sought(void **unused)
 	feedback_feed_close(d);
 }
 
-/* A report that the broker refuses is told once, by the next call; then reports go on. */
+/* The next call reports the loss, once. Later reports are delivered. */
 static void
 test_lost_reports_are_told_once(void **unused)
 {

@@ -267,7 +267,7 @@ enum { MODEL_STEPS = 3 * LOSSES_OPEN_MAX, MODEL_REPORTS = 3000 };
 /* What losses.h says, over all steps: a step is open if it has reports and was not closed. */
 struct model {
 	struct model_step {
-		uint32_t world, ranks; /* a bit a rank */
+		uint32_t world, ranks; /* one bit per rank */
 		int64_t offset, tokens;
 	} step[MODEL_STEPS];
 	int64_t step_next, step_limit;
@@ -335,8 +335,8 @@ model_next(struct model *m, bool last)
 {
 	for (;;) {
 		int64_t at = model_lowest(m);
-		bool complete = at < MODEL_STEPS &&
-				m->step[at].ranks == (1U << m->step[at].world) - 1;
+		bool complete =
+		    at < MODEL_STEPS && m->step[at].ranks == (1U << m->step[at].world) - 1;
 
 		if (at == MODEL_STEPS ||
 		    (!complete && model_count(m, true) < (last ? 1 : LOSSES_PATIENCE)))

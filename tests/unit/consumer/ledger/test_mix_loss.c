@@ -1,4 +1,4 @@
-/* mix_loss.h: which half of a mix has gone, by topics in a mock cluster. */
+/* mix_loss.h: whether the ledger or the batches of a mix were lost, in a mock cluster. */
 #include "consumer/ledger/mix_loss.h"
 
 #include "common/base/clock.h"

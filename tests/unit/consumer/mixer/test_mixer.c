@@ -872,7 +872,7 @@ test_a_dropped_domain_comes_back_where_it_gets_more_passes(void **state)
 	mixer_close(m);
 }
 
-/* Nothing of the plan before is left, in whichever phase it was: what governs is what `p` says. */
+/* A changed plan replaces all that was in force, in any phase. */
 static void
 test_after_another_plan_all_in_force_is_as_from_the_start(void **state)
 {
@@ -899,7 +899,7 @@ test_after_another_plan_all_in_force_is_as_from_the_start(void **state)
 		.lr_scale = 2,
 		.global_batch = 4},
 	};
-	/* Which phases a plan has: from, how many; and its temperature. */
+	/* The first phase of a plan, how many it has, and its temperature. */
 	static const struct {
 		size_t first, n;
 		double temperature;
@@ -925,7 +925,7 @@ test_after_another_plan_all_in_force_is_as_from_the_start(void **state)
 					mixes_step(m, &was, NULL);
 					mixes_step(fresh, &p, NULL);
 				}
-				/* There and back, and there again: each is a change. */
+				/* Changes the plan, changes it back, and changes it again. */
 				for (int n = 0; n < 3; n++)
 					assert_int_equal(
 					    mixer_replan(m, n == 1 ? &was : &p, NULL, &f),

@@ -1,4 +1,4 @@
-/* config_plan.h: each key of a configuration is that field of the plan. */
+/* config_plan.h: each key of a configuration becomes its field of the plan. */
 #include "consumer/plan/config_plan.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ static const bool sealed[] = {true, false};
 static const struct config_plan_length length[] = {
     {2, &sequences[0], NULL}, {1, &sequences[2], sealed}, {1, &sequences[3], NULL}};
 
-/* No two fields of a kind are equal, and none is what a forgotten one would be. */
+/* All fields are distinct, and none has the value of a forgotten one. */
 static struct config
 filled(void)
 {
@@ -161,7 +161,7 @@ test_weights_by_size_are_shares_of_all_sequences(void **unused)
 	config_plan_close(&p);
 }
 
-/* Each phase has the weights that it names, and those alone. */
+/* Each phase has only the weights that it names. */
 static void
 test_each_key_of_a_phase_is_its_field(void **unused)
 {

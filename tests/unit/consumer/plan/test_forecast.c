@@ -121,7 +121,7 @@ test_each_phase_is_a_stretch_of_its_own(void **state)
 	forecast_close(fc);
 }
 
-/* What lane l has of domain d in a stretch, counted draw by draw; the last index is all lanes. */
+/* Counts the draws of each lane and domain in a stretch. The last row is all lanes. */
 static void
 count_stretch(struct mixer *m, const struct forecast_stretch *s, uint64_t count[5][3])
 {
@@ -143,7 +143,7 @@ count_stretch(struct mixer *m, const struct forecast_stretch *s, uint64_t count[
 	}
 }
 
-/* Weights, batch, rate and temperature differ from one to the next, and one is as the one before. */
+/* Weights, batch, rate and temperature change between stretches. One stretch changes no weight. */
 static void
 test_each_stretch_holds_what_a_count_of_its_own_steps_gives(void **state)
 {

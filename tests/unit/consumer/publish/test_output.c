@@ -320,12 +320,12 @@ test_a_transaction_that_is_not_committed_counts_as_aborted_or_in_doubt(void **un
 	output_close(&s.o);
 	assert_true(s.o.aborted_total == 1 && s.o.in_doubt_total == 1);
 	assert_int_equal(s.o.committed_total + s.o.steps_total + s.o.bytes_total, 0);
-	output_close(&s.o); /* a closed one is none of both */
+	output_close(&s.o); /* closed already: counted as neither */
 	assert_true(s.o.aborted_total == 1 && s.o.in_doubt_total == 1);
 	end_scene(&s);
 }
 
-/* The last record of a lane is of the step that would be next, and so is the ledger's. */
+/* The last records of a lane and of the ledger name the step that would be next. */
 static void
 test_the_end_is_of_the_step_that_is_not_drawn(void **unused)
 {

@@ -153,7 +153,7 @@ test_the_last_commit_is_repeated_over_several_calls_that_wait(void **unused)
 	assert_int_equal(commit_pace_wait_until(&p, now, far, false), now + COMMIT_PACE_REPEAT_MS);
 }
 
-/* A step that is given and a place that is set each end a wait: the next one begins anew. */
+/* A new step, a new place and a repetition each end a wait. */
 static void
 test_each_wait_counts_from_its_own_beginning(void **unused)
 {

@@ -1,6 +1,6 @@
 /*
- * drawn.h: what two records of the ledger say of what was drawn between them; and where sequences
- * were drawn by a ledger in a mock cluster, against a look at every draw.
+ * drawn.h: what two records of the ledger say about the draws between them, and searches in a
+ * ledger in a mock cluster, compared with a list of all draws.
  */
 #include "consumer/replay/drawn.h"
 
@@ -161,7 +161,7 @@ write_ledger(struct mixer *m, char *text)
 	kafka_close(rk);
 }
 
-/* What is found is one of those expected, once. */
+/* Each draw that is found must be expected, once. */
 struct expected {
 	struct drawn at[256];
 	size_t n, left;
@@ -187,7 +187,7 @@ meet(void *opaque, const struct drawn *d, struct failure *unused)
 	return FAIL_NONE;
 }
 
-/* All draws of the sequences in steps [first, end). Returns the step behind the last new one. */
+/* All draws of the sequences in steps [first, end). Returns the step after the last new one. */
 static uint64_t
 expect(struct expected *x, const struct drawn_sequence *q, size_t n, uint64_t first, uint64_t end,
     bool plan)
@@ -269,7 +269,7 @@ test_every_draw_of_a_sequence_is_found_and_no_other(void **unused)
 	check(q + 1, 1, STEPS + 3, STEPS + 200, true);
 	check(q + 1, 1, 0, UINT64_MAX, true);
 	check(q, 0, 0, UINT64_MAX, false);
-	for (size_t i = 0; i < 8; i++) { /* of draws that were: their steps, and none beside */
+	for (size_t i = 0; i < 8; i++) { /* found in their own steps only */
 		const struct known *k = &known[i * 997 % (STEPS * BATCH)];
 		struct drawn_sequence one = {
 		    .partition = k->draw.partition, .ordinal = k->draw.ordinal};

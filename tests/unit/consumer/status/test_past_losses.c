@@ -1,4 +1,4 @@
-/* past_losses.h: what looks into the feedback topic find, against a count of its reports. */
+/* past_losses.h: looks into the feedback topic, compared with a count of its reports. */
 #include "consumer/status/past_losses.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static char *domain_names[] = {(char[]){"code"}, (char[]){"web"}};
 static struct config config = {
     .kafka = {1, item}, .mix = {.name = (char[]){"m"}, .runs = {1, run_names}}};
 
-/* The report at an offset: the ranks of a step of each run in turn. */
+/* The report at an offset. The ranks of one step follow each other, run after run. */
 struct report {
 	size_t run;
 	int64_t step;
@@ -117,7 +117,7 @@ check_run(const struct status_feedback *b, size_t run, int64_t from, int64_t end
 	assert_true(near(b->all.excess, (excess[0] + excess[1]) / (double)(tokens[0] + tokens[1])));
 }
 
-/* One object looks here and there: each look finds what is there, and nothing of the one before. */
+/* One object looks several times. No look finds reports of an earlier one. */
 static void
 test_each_look_finds_the_whole_steps_of_its_reports(void **unused)
 {

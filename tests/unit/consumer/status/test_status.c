@@ -915,7 +915,7 @@ test_records_that_were_cut_off_are_told_unless_the_mix_skips_them_all(void **sta
 		uint64_t sequences;
 		struct ledger_skip skip[3];
 		size_t skips_n;
-		const char *told; /* NULL: it is not */
+		const char *told; /* NULL: no problem */
 	} rows[] = {
 	    {0, 100, {{0, 0, 0, 0}}, 0, NULL},
 	    {10, 100, {{0, 0, 0, 0}}, 0, "web/1 0..10` leaves them out"},
@@ -1047,7 +1047,7 @@ test_a_run_is_where_ledger_and_commits_say_together(void **state)
 	}
 }
 
-/* A run that has committed nothing looks for step 0 only; one that stands there misses steps. */
+/* Only a run with commits can miss steps that were deleted. */
 static void
 test_a_run_whose_steps_are_deleted_is_told_if_it_stands_there(void **state)
 {
@@ -1076,7 +1076,7 @@ test_a_run_whose_steps_are_deleted_is_told_if_it_stands_there(void **state)
 	}
 }
 
-/* One that waits for its trainers is silent with a reason. */
+/* A mixer that waits for its trainers has a reason to be silent. */
 static void
 test_a_mixer_at_its_limit_is_not_silent_but_waits(void **state)
 {
