@@ -235,6 +235,30 @@ records_of(const char *topic)
 	return n;
 }
 
+/* The last dead letter has each field in its header. */
+static void
+check_letter(void)
+{
+	static const char *const rows[][2] = {{"riffle.error.stage", "mix"},
+	    {"riffle.error.domain", "a"}, {"riffle.error.topic", "c.a"},
+	    {"riffle.error.partition", "3"}, {"riffle.error.offset", "4"},
+	    {"riffle.error.ordinal", "5"}, {"riffle.error.reason", "damaged"}};
+	int64_t n;
+	rd_kafka_message_t *m = last_record("c.rejects", &n);
+
+	assert_int_equal(m->len, 3);
+	assert_memory_equal(m->payload, "raw", 3);
+	EACH_ROW(i, rows) {
+		size_t length;
+		const char *value = kafka_header(m, rows[i][0], &length);
+
+		assert_non_null(value);
+		assert_int_equal(length, strlen(rows[i][1]));
+		assert_memory_equal(value, rows[i][1], length);
+	}
+	rd_kafka_message_destroy(m);
+}
+
 /* What a transaction held is not counted, sent or answered again by the next one. */
 static void
 test_each_transaction_begins_with_nothing_of_the_one_before(void **unused)
@@ -244,8 +268,14 @@ test_each_transaction_begins_with_nothing_of_the_one_before(void **unused)
 		bool answer, letter;
 	} rows[] = {
 	    {1, false, true}, {2, true, false}, {0, true, true}, {0, false, false}, {3, 0, 0}};
-	const struct transactions_reject letter = {
-	    .topic = "c.a", .domain = "a", .reason = "damaged"};
+	const struct transactions_reject letter = {.topic = "c.a",
+	    .partition = 3,
+	    .offset = 4,
+	    .domain = "a",
+	    .ordinal = 5,
+	    .reason = "damaged",
+	    .bytes = (const uint8_t *)"raw",
+	    .n = 3};
 	int64_t ledgers, letters;
 	uint64_t steps = 0;
 	struct scene s;
@@ -297,6 +327,7 @@ test_each_transaction_begins_with_nothing_of_the_one_before(void **unused)
 		assert_int_equal(s.o.bytes_total, steps * BATCH * RECORD_BYTES);
 		s.o.age_first_ms = 1000000;
 	}
+	check_letter();
 	end_scene(&s);
 	assert_int_equal(s.o.aborted_total + s.o.in_doubt_total, 0);
 }
