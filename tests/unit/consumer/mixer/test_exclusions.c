@@ -256,9 +256,12 @@ test_every_step_leaves_what_a_flag_per_ordinal_says(void **unused)
 		}
 		for (size_t d = 0; d < 2; d++) {
 			const uint64_t sequences[] = {ORDINALS, ORDINALS / 2};
-			const struct ledger_skip all = {domains[d], 0, 10, 20};
-			struct exclusions_within w = exclusions_within(&x, &all);
-			uint64_t count = 0, quarantined = 0;
+			uint64_t first = (uint64_t)random() % ORDINALS,
+				 end = first + 1 + (uint64_t)random() % 9;
+			const struct ledger_skip part = {
+			    domains[d], 0, (int64_t)first, (int64_t)end};
+			struct exclusions_within w = exclusions_within(&x, &part);
+			uint64_t count = 0, quarantined = 0, alone = 0;
 
 			for (size_t p = 0; p < 2; p++)
 				for (uint64_t k = 0; k < ORDINALS; k++) {
@@ -267,10 +270,14 @@ test_every_step_leaves_what_a_flag_per_ordinal_says(void **unused)
 					assert_int_equal(
 					    exclusions_has(&x, domains[d], (uint32_t)p, k), out);
 					count += out && k < sequences[p];
-					quarantined += p == 0 && k >= 10 && k < 20 && bad[d][p][k];
+					quarantined +=
+					    p == 0 && k >= first && k < end && bad[d][p][k];
+					alone += p == 0 && k >= first && k < end &&
+						 skipped[d][p][k] && !bad[d][p][k];
 				}
 			assert_int_equal(exclusions_count(&x, domains[d], sequences, 2), count);
 			assert_int_equal(w.quarantined, quarantined);
+			assert_int_equal(w.alone, alone);
 		}
 	}
 	exclusions_close(&x);
