@@ -308,6 +308,38 @@ test_active_mixers_come_before_standbys(void **unused)
 	}
 }
 
+static void
+test_rates_have_three_figures_and_a_unit(void **unused)
+{
+	static const struct {
+		double rate;
+		const char *text;
+	} rows[] = {
+	    {0, "rates    0 steps/s"},
+	    {0.5, "rates    0.5 steps/s"},
+	    {999, "rates    999 steps/s"},
+	    {1000, "rates    1 k steps/s"},
+	    {1234567, "rates    1.23 M steps/s"},
+	    {1e9, "rates    1 G steps/s"},
+	    {5e12, "rates    5 T steps/s"},
+	    {5e15, "rates    5e+03 T steps/s"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, text) {
+		struct status st = bare(STATUS_STARTED);
+		struct printed p;
+
+		st.rate_ms = 1;
+		st.steps_per_s = rows[i].rate;
+		status_print_table(&st, printed_begin(&p));
+		printed_end(&p);
+		assert_non_null(strstr(p.text, rows[i].text));
+		free(p.text);
+		full_status_end(&st);
+	}
+}
+
 int
 main(void)
 {
@@ -317,6 +349,7 @@ main(void)
 	    cmocka_unit_test(test_json_has_each_field_in_its_place),
 	    cmocka_unit_test(test_what_is_not_known_is_null_or_left_out),
 	    cmocka_unit_test(test_active_mixers_come_before_standbys),
+	    cmocka_unit_test(test_rates_have_three_figures_and_a_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
