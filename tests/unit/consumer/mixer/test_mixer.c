@@ -911,6 +911,7 @@ test_after_another_plan_all_in_force_is_as_from_the_start(void **state)
 			for (uint64_t steps = 0; steps < 8; steps++) {
 				struct mixer_plan was = mixes_plan(source, 2), p = was;
 				struct mixer *m, *fresh;
+				struct ledger l, fresh_l;
 				struct failure f;
 
 				was.phase = &phases[plans[i].first];
@@ -947,6 +948,11 @@ test_after_another_plan_all_in_force_is_as_from_the_start(void **state)
 						assert_true(mixes_stand(m, d).share ==
 							    mixes_stand(fresh, d).share);
 				}
+				save(m, &l);
+				save(fresh, &fresh_l);
+				assert_true(l.base == fresh_l.base); /* what the next replan sees */
+				ledger_clear(&l);
+				ledger_clear(&fresh_l);
 				mixer_close(m);
 				mixer_close(fresh);
 			}
