@@ -25,8 +25,8 @@ enum fail_code inspect_lines_open(struct inspect_lines **out, const char *mix,
 void inspect_lines_close(struct inspect_lines *l); /* NULL is accepted */
 
 /*
- * Of each of spans_n documents of a sequence; NULL: nothing is known. Borrowed. *time_ms is when
- * the sequence was published, -1 where that is not known.
+ * Of each of spans_n documents of a sequence; NULL: nothing is known, as of `l` NULL. Borrowed.
+ * *time_ms is when the sequence was published, -1 where that is not known.
  */
 const struct document_line *inspect_lines_of(
     const struct inspect_lines *l, uint32_t lane, size_t slot, size_t spans_n, int64_t *time_ms);

@@ -1,7 +1,6 @@
 #include "cli/request/request_print.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -60,9 +59,8 @@ domain_json(const struct mixer_effect_domain *d)
 	return o;
 }
 
-/* What the change does: the numbers of the answer's text; null where nothing is accepted. */
-static json_t *
-effect_json(const struct mixer_effect *e)
+json_t *
+request_print_effect(const struct mixer_effect *e)
 {
 	json_t *list, *o;
 
@@ -104,7 +102,7 @@ print_json(const struct told *t, const struct request_print_how *how, struct fai
 	    text_of(t));
 
 	if (how->dry_run)
-		json_object_set_new(o, "effect", effect_json(&t->effect));
+		json_object_set_new(o, "effect", request_print_effect(&t->effect));
 	return json_print(o, JSON_COMPACT | JSON_PRESERVE_ORDER, stream(how), f);
 }
 

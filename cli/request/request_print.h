@@ -19,6 +19,7 @@
 #ifndef CLI_REQUEST_REQUEST_PRINT_H
 #define CLI_REQUEST_REQUEST_PRINT_H
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -67,5 +68,11 @@ enum fail_code request_print(struct request *r, const struct control *c, size_t 
 /* Prints the answer that `id` got before. FAIL_DATA: there is none, or it was a refusal. */
 enum fail_code request_print_earlier(
     struct request *r, const char *id, const struct request_print_how *how, struct failure *f);
+
+/*
+ * Gives (json_decref) what a change does: the numbers of the answer's text; null where nothing is
+ * accepted.
+ */
+json_t *request_print_effect(const struct mixer_effect *e);
 
 #endif

@@ -9,7 +9,6 @@
 
 #include "cli/json_print.h"
 #include "common/base/text.h"
-#include "consumer/ledger/weight_history.h"
 #include "consumer/plan/ledger_plan.h"
 
 /* What is printed, by print_table() and print_json(); borrows all. */
@@ -218,11 +217,27 @@ print_json(const struct shown *w, struct failure *f)
 /* ---- all of it ---- */
 
 enum fail_code
+weights_print_history(const char *mix, const struct ledger *last,
+    const struct weight_history *history, bool json, struct failure *f)
+{
+	struct ledger_plan plan = {0};
+	enum fail_code code = ledger_plan_open(&plan, last, f);
+	struct shown shown = {
+	    mix, last, plan.plan.phase, plan.plan.phases_n, plan.plan.global_batch, history};
+
+	if (code == FAIL_NONE && json)
+		code = print_json(&shown, f);
+	else if (code == FAIL_NONE)
+		print_table(&shown);
+	ledger_plan_close(&plan);
+	return code;
+}
+
+enum fail_code
 weights_print(const char *mix, const struct properties *properties, const struct ledger *last,
     size_t history_max, bool json, struct failure *f)
 {
 	struct weight_history history = {0};
-	struct ledger_plan plan = {0};
 	enum fail_code code;
 
 	assert(history_max >= 1);
@@ -232,19 +247,9 @@ weights_print(const char *mix, const struct properties *properties, const struct
 		    "mix %s has not started: its ledger is empty; `riffle plan` shows what its "
 		    "configuration will do",
 		    mix);
-	code = ledger_plan_open(&plan, last, f);
+	code = weight_history_read(&history, mix, properties, last, history_max, f);
 	if (code == FAIL_NONE)
-		code = weight_history_read(&history, mix, properties, last, history_max, f);
-	if (code == FAIL_NONE) {
-		struct shown shown = {mix, last, plan.plan.phase, plan.plan.phases_n,
-		    plan.plan.global_batch, &history};
-
-		if (json)
-			code = print_json(&shown, f);
-		else
-			print_table(&shown);
-	}
+		code = weights_print_history(mix, last, &history, json, f);
 	weight_history_close(&history);
-	ledger_plan_close(&plan);
 	return code;
 }

@@ -28,6 +28,7 @@
 #include "common/base/failure.h"
 #include "common/config/properties.h"
 #include "common/record/ledger.h"
+#include "consumer/ledger/weight_history.h"
 
 /*
  * Prints to stdout, as a table or as JSON, what `last` says (the ledger's last record; NULL: the
@@ -36,5 +37,9 @@
  */
 enum fail_code weights_print(const char *mix, const struct properties *properties,
     const struct ledger *last, size_t history_max, bool json, struct failure *f);
+
+/* The same from a record and a history that are there. Asks no broker. */
+enum fail_code weights_print_history(const char *mix, const struct ledger *last,
+    const struct weight_history *history, bool json, struct failure *f);
 
 #endif

@@ -232,8 +232,6 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 		struct ledger record = {0};
 		bool any;
 
-		while (out[first].id != NULL)
-			first++;
 		assert(first < n);
 		if (stop_asked(r->o.stop))
 			return fail(f, FAIL_STOPPED,
@@ -256,6 +254,8 @@ request_wait(struct request *r, const struct control *c, size_t n, struct ledger
 		for (size_t i = first; any && record.answers_n > 0 && i < n; i++)
 			if (out[i].id == NULL && take_answer(&record, c[i].id, &out[i]))
 				missing--;
+		while (missing > 0 && out[first].id != NULL)
+			first++;
 		ended = any && record.kind == LEDGER_END;
 		ledger_clear(&record);
 		if (ended && missing > 0)

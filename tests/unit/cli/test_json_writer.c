@@ -103,6 +103,57 @@ test_a_double_is_read_back_to_its_last_bit(void **unused)
 	free(text);
 }
 
+/* The last number's text is only reused for an equal number. */
+static void
+test_a_float_is_printed_with_its_own_seven_digits(void **unused)
+{
+	static const double value[] = {0, 0, 1e-12, 3e-12, 3e-12, -3e-12, 0.25, 0.2500001, 0.25,
+	    0.2500001, (double)NAN, 0.2500001, 0, 1e21, 1e-7, (double)INFINITY, 1e21, 1e21,
+	    123456789, 123456788, 2, -2, -2, 0};
+	struct json_writer w = {.compact = true}, fresh = {.compact = true};
+	char *text[2];
+	size_t n;
+	struct failure f;
+
+	(void)unused;
+	json_writer_begin(&w, NULL, '[');
+	json_writer_begin(&fresh, NULL, '[');
+	EACH_ROW(i, value) {
+		json_writer_float(&w, NULL, value[i]);
+		fresh.text_n = 0;
+		json_writer_float(&fresh, NULL, value[i]);
+		if (i == 7)
+			assert_memory_equal(fresh.text, "0.2500001", 9);
+	}
+	json_writer_end(&w, ']');
+	json_writer_end(&fresh, ']');
+	assert_int_equal(json_writer_take(&w, &text[0], &n, &f), FAIL_NONE);
+	assert_int_equal(json_writer_take(&fresh, &text[1], &n, &f), FAIL_NONE);
+	assert_string_equal(text[0], text[1]);
+	free(text[0]);
+	free(text[1]);
+}
+
+/* Taking leaves nothing for the next text: no bytes, no number, no comma. */
+static void
+test_a_writer_that_was_taken_writes_as_a_fresh_one(void **unused)
+{
+	struct json_writer w = {.compact = true};
+	char *text[2];
+	size_t n[2];
+	struct failure f;
+
+	(void)unused;
+	for (int i = 0; i < 2; i++) {
+		write_all(&w);
+		assert_int_equal(json_writer_take(&w, &text[i], &n[i], &f), FAIL_NONE);
+		assert_true(w.compact && w.b.n == 0 && w.text_n == 0 && !w.item && !w.keyed);
+	}
+	assert_string_equal(text[0], text[1]);
+	free(text[0]);
+	free(text[1]);
+}
+
 static enum fail_code
 write_and_take(uint64_t *gave, struct failure *f)
 {
@@ -132,6 +183,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_text_is_that_of_jansson),
 	    cmocka_unit_test(test_a_double_is_read_back_to_its_last_bit),
+	    cmocka_unit_test(test_a_float_is_printed_with_its_own_seven_digits),
+	    cmocka_unit_test(test_a_writer_that_was_taken_writes_as_a_fresh_one),
 	    cmocka_unit_test(test_without_memory_there_is_the_whole_text_or_none),
 	};
 

@@ -127,7 +127,7 @@ test_a_window_gives_its_documents_in_order(void **unused)
 {
 	static const struct sequence_span later[] = {{.document = 1, .offset = 2}};
 	static const struct sequence_span both[] = {{.document = 1}, {.start = 2, .document = 0}};
-	static const struct sequence_span next[] = {{.document = 2}};
+	static const struct sequence_span next[] = {{.document = 2}}, after[] = {{.document = 3}};
 	static const uint32_t last[] = {5, EOS}, mixed[] = {3, 4, 1, EOS}, other[] = {9, EOS};
 
 	(void)unused;
@@ -137,7 +137,100 @@ test_a_window_gives_its_documents_in_order(void **unused)
 	assert_string_equal(given, ""); /* the window may not be complete */
 	assert_int_equal(add(SEQUENCE_BEST_FIT, 1, next, 1, other, 2), FAIL_NONE);
 	assert_string_equal(given, "1 0|3 4 5 0|");
-	finish("1 0|3 4 5 0|9 0|", 0);
+	assert_int_equal(add(SEQUENCE_BEST_FIT, 1, after, 1, other, 1), FAIL_NONE);
+	assert_string_equal(given, "1 0|3 4 5 0|9 0|"); /* windows of one sequence end, too */
+	finish("1 0|3 4 5 0|9 0|9|", 0);
+}
+
+/* A sequence of a concat partition. */
+struct packed {
+	uint32_t token[4];
+	size_t used;
+	struct sequence_span span[4];
+	size_t spans_n;
+};
+
+/* A span may be followed in its own sequence, in the next one, or not at all. */
+static void
+test_a_document_without_eos_is_whole_if_another_follows(void **unused)
+{
+	static const struct {
+		struct packed sequence[3];
+		size_t n;
+		const char *given;
+		uint64_t left_out;
+	} rows[] = {
+	    /* 1, 2 and 3 spans of the first sequence */
+	    {{{{1, 2}, 2, {{.document = 0}}, 1}}, 1, "1 2x", 1},
+	    {{{{1, 2}, 2, {{.document = 0}, {.document = 1, .start = 1}}, 2}}, 1, "1|2x", 1},
+	    {{{{1, 2, 3}, 3,
+		 {{.document = 0}, {.document = 1, .start = 1}, {.document = 2, .start = 2}}, 3}},
+		1, "1|2|3x", 1},
+	    {{{{1, 2, EOS}, 3, {{.document = 0}, {.document = 1, .start = 1}}, 2}}, 1, "1|2 0|", 0},
+	    /* a joined sequence: its first span only continues, or is the shared token alone */
+	    {{{{1, 2}, 2, {{.document = 0}}, 1},
+		 {{2, 3, 4}, 3, {{.document = 0, .offset = 1}, {.document = 1, .start = 2}}, 2}},
+		2, "1 2 3|4x", 1},
+	    {{{{1, 2}, 2, {{.document = 0}}, 1},
+		 {{2, 4}, 2, {{.document = 0, .offset = 1}, {.document = 1, .start = 1}}, 2}},
+		2, "1 2|4x", 1},
+	    {{{{1, 2}, 2, {{.document = 0}, {.document = 1, .start = 1}}, 2},
+		 {{2, 4}, 2, {{.document = 1}, {.document = 2, .start = 1}}, 2},
+		 {{4, 5}, 2, {{.document = 2}}, 1}},
+		3, "1|2|4 5x", 1},
+	    /* not joined: the End of the log before cut document 0 off */
+	    {{{{1, 2}, 2, {{.document = 0}}, 1}, {{4}, 1, {{.document = 1}}, 1}}, 2, "1 2x4x", 2},
+	    {{{{1, 2}, 2, {{.document = 0}, {.document = 1, .start = 1}}, 2},
+		 {{4, 5}, 2, {{.document = 2}, {.document = 3, .start = 1}}, 2}},
+		2, "1|2x4|5x", 2},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, given) {
+		open_pieces(false);
+		for (size_t k = 0; k < rows[i].n; k++) {
+			const struct packed *s = &rows[i].sequence[k];
+
+			assert_int_equal(
+			    add(SEQUENCE_CONCAT, 0, s->span, s->spans_n, s->token, s->used),
+			    FAIL_NONE);
+		}
+		finish(rows[i].given, rows[i].left_out);
+	}
+}
+
+/* One object reads several partitions of each packing like a fresh one. */
+static void
+test_nothing_of_a_partition_is_left_for_the_next_one(void **unused)
+{
+	static const struct sequence_span one[] = {{.document = 0}};
+	static const struct sequence_span two[] = {{.document = 1}, {.start = 1, .document = 0}};
+	static const uint32_t token[] = {7, 8};
+	static const struct {
+		bool stream;
+		const char *given;
+		uint64_t left_out;
+	} rows[] = {
+	    {false, "7 8x7 8x8|7|8|7|7 8x7 8x7 8|7 8|", 4},
+	    {true, "7 8|7 8|7|8|7|8|7 8|7 8|7 8|7 8|", 0},
+	};
+	static const enum sequence_packing order[] = {
+	    SEQUENCE_CONCAT, SEQUENCE_BEST_FIT, SEQUENCE_CONCAT, SEQUENCE_NONE};
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		open_pieces(rows[i].stream);
+		for (size_t k = 0; k < 8; k++) {
+			bool best = order[k / 2] == SEQUENCE_BEST_FIT;
+
+			/* The window's number keeps growing. */
+			assert_int_equal(
+			    add(order[k / 2], k + 1, best ? two : one, best ? 2 : 1, token, 2),
+			    FAIL_NONE);
+			assert_int_equal(export_pieces_finish(pieces, &f), FAIL_NONE);
+		}
+		finish(rows[i].given, rows[i].left_out);
+	}
 }
 
 static void
@@ -177,6 +270,8 @@ main(void)
 	    cmocka_unit_test(test_a_document_that_ends_with_eos_is_whole_at_the_end),
 	    cmocka_unit_test(test_without_packing_every_document_is_whole),
 	    cmocka_unit_test(test_a_window_gives_its_documents_in_order),
+	    cmocka_unit_test(test_a_document_without_eos_is_whole_if_another_follows),
+	    cmocka_unit_test(test_nothing_of_a_partition_is_left_for_the_next_one),
 	    cmocka_unit_test(test_a_gap_in_a_document_is_refused),
 	    cmocka_unit_test(test_a_document_that_begins_in_its_middle_is_refused),
 	};

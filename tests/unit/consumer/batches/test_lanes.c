@@ -129,18 +129,33 @@ put_shared(rd_kafka_t *rk, uint64_t step, uint32_t lane)
 	wire_writer_close(&w);
 }
 
+static enum fail_code
+open_rank(struct lanes **out, const char *mix, uint32_t rank, uint32_t world, bool uneven)
+{
+	char at[256];
+	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct properties properties = {1, item};
+	const struct lanes_options o = {.mix = mix,
+	    .rank = rank,
+	    .world = world,
+	    .uneven = uneven,
+	    .properties = &properties,
+	    .timeout_ms = MOCK_LANES_WAIT_MS};
+
+	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	return lanes_open(out, &o, &f);
+}
+
 /* All lanes of a mix "s" of STEPS steps, and its end. */
 static struct lanes *
 open_shared(void)
 {
+	struct lanes *l = NULL;
 	char at[256];
 	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
 	const struct properties properties = {1, item};
 	const struct kafka_options k = {
 	    .role = KAFKA_WRITER, .client = "steps", .properties = &properties};
-	const struct lanes_options o = {
-	    .mix = "s", .world = 1, .properties = &properties, .timeout_ms = MOCK_LANES_WAIT_MS};
-	struct lanes *l = NULL;
 	rd_kafka_t *rk;
 
 	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
@@ -152,7 +167,7 @@ open_shared(void)
 			put_shared(rk, step, lane);
 	assert_int_equal(rd_kafka_flush(rk, MOCK_LANES_WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
 	kafka_close(rk);
-	assert_int_equal(lanes_open(&l, &o, &f), FAIL_NONE);
+	assert_int_equal(open_rank(&l, "s", 0, 1, false), FAIL_NONE);
 	assert_int_equal(lanes_count(l), SHARED_LANES);
 	return l;
 }
@@ -281,6 +296,67 @@ test_what_is_passed_over_ends_with_the_step_that_is_sought(void **unused)
 	lanes_close(l);
 }
 
+/* Each lane of a partition begins at its own offset, whichever of them is the lower one. */
+static void
+test_lanes_of_one_partition_begin_where_each_is_assigned(void **unused)
+{
+	static const uint64_t from[][SHARED_LANES] = {
+	    {0, 3, 5, 1}, {3, 0, 1, 5}, {2, 2, STEPS, 0}, {STEPS, STEPS, STEPS, STEPS}};
+	struct lanes *l = open_shared();
+
+	(void)unused;
+	EACH_ROW(i, from) {
+		int64_t at[SHARED_LANES];
+
+		for (uint32_t lane = 0; lane < SHARED_LANES; lane++)
+			at[lane] = 2 * (int64_t)from[i][lane];
+		assert_int_equal(lanes_assign(l, at, &f), FAIL_NONE);
+		for (uint64_t step = 0; step <= STEPS; step++)
+			for (uint32_t lane = 0; lane < SHARED_LANES; lane++)
+				if (step >= from[i][lane])
+					check_step(l, lane, step);
+	}
+	for (uint32_t lane = 0; lane < SHARED_LANES; lane++)
+		assert_int_equal(lanes_lead(l, lane), lane - lane % 2);
+	lanes_close(l);
+	/* A rank may have only the second lane of a partition. */
+	assert_int_equal(open_rank(&l, "s", 1, SHARED_LANES, false), FAIL_NONE);
+	assert_true(lanes_first(l) == 1 && lanes_count(l) == 1);
+	assert_int_equal(lanes_lead(l, 0), 0);
+	lanes_close(l);
+}
+
+/* Every lane belongs to one rank, in their order, and no rank has two more than another. */
+static void
+test_ranks_divide_the_lanes(void **unused)
+{
+	static const uint32_t worlds[] = {1, 2, 3, 5};
+	enum { ALL = 5 };
+	struct lanes *l;
+
+	(void)unused;
+	rd_kafka_mock_topic_create(cluster, "w.batches", ALL, 1);
+	rd_kafka_mock_topic_set_error(cluster, "w.lanes", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	EACH_ROW(i, worlds) {
+		uint32_t next = 0;
+
+		for (uint32_t rank = 0; rank < worlds[i]; rank++) {
+			assert_int_equal(open_rank(&l, "w", rank, worlds[i], true), FAIL_NONE);
+			assert_int_equal(lanes_total(l), ALL);
+			assert_int_equal(lanes_first(l), next);
+			assert_in_range(
+			    lanes_count(l), ALL / worlds[i], (ALL + worlds[i] - 1) / worlds[i]);
+			next += lanes_count(l);
+			lanes_close(l);
+		}
+		assert_int_equal(next, ALL);
+	}
+	assert_int_equal(open_rank(&l, "w", 0, 2, false), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "take 1 or 5"));
+	assert_int_equal(open_rank(&l, "w", 0, ALL + 1, true), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "at most 5 ranks"));
+}
+
 int
 main(void)
 {
@@ -291,6 +367,8 @@ main(void)
 	    cmocka_unit_test(test_the_time_given_is_kept_and_the_commit_goes_on_after_it),
 	    cmocka_unit_test(test_lanes_that_are_assigned_anew_know_nothing_of_before),
 	    cmocka_unit_test(test_what_is_passed_over_ends_with_the_step_that_is_sought),
+	    cmocka_unit_test(test_lanes_of_one_partition_begin_where_each_is_assigned),
+	    cmocka_unit_test(test_ranks_divide_the_lanes),
 	};
 
 	return cmocka_run_group_tests(tests, open_mock_lanes, close_mock_lanes);

@@ -8,6 +8,7 @@
 #include "consumer/plan/config_plan.h"
 #include "tests/unit/mixes.h"
 #include "tests/unit/mock_cluster.h"
+#include "tests/unit/sample.h"
 
 enum { BEGIN = 5, END = 10, MEMORY_BYTES = 1 << 22 };
 
@@ -61,6 +62,7 @@ scene_open(struct scene *s)
 	s->c.mix.weights_kind = CONFIG_WEIGHTS_MAP;
 	s->c.mix.global_batch = 8;
 	s->c.mix.lanes = 4;
+	s->c.mix.max_lead_steps = 21;
 	s->c.mix.batches = MIX_BATCHES_DERIVED;
 	s->c.mix.window = 1;
 	s->c.mix.weight = s->weight;
@@ -149,6 +151,7 @@ test_what_all_steps_have_in_common_is_the_record_s(void **state)
 	s.now.schedule = 12;
 	assert_int_equal(derivation_take(&s.d, &s.now, &f), FAIL_NONE);
 	assert_true(s.d.head.lanes == 4 && s.d.head.tokenizer == 11 && s.d.head.schedule == 12);
+	assert_int_equal(s.d.head.lead, 21);
 	assert_string_equal(s.d.head.name, "m");
 	assert_int_equal(s.d.plan.batches, MIX_BATCHES_DERIVED);
 	scene_close(&s);
@@ -303,6 +306,57 @@ end(void **state)
 	return 0;
 }
 
+/* Lane after lane: each has its own part of the draws. */
+static void
+test_each_lane_has_its_own_draws(void **state)
+{
+	enum { DRAWS = 8, EACH = 2 };
+	static const struct sequence_position position = {0};
+	struct mixer_draw draw[DRAWS] = {{.domain = 0}};
+	struct feed_block_record one;
+	const struct feed_block_record *record[DRAWS];
+	const struct assembled step = {draw, record, DRAWS};
+	struct wire_writer w = {0};
+	struct sequence_view sequence;
+	enum derivation_fault fault;
+	struct scene s;
+
+	(void)state;
+	scene_open(&s);
+	assert_int_equal(derivation_take(&s.d, &s.now, &f), FAIL_NONE);
+	assert_int_equal(derivation_start(&s.d, &s.before, &s.now, END, &fault, &f), FAIL_NONE);
+	assert_int_equal(
+	    sequence_encode(&w, 5, SAMPLE_TOKENIZER, &position, &sample_payload, &f), FAIL_NONE);
+	assert_int_equal(sequence_decode(&sequence, w.bytes, w.n, &f), FAIL_NONE);
+	one = (struct feed_block_record){
+	    .payload = sequence.payload.raw, .n = sequence.payload.raw_n};
+	for (uint64_t i = 0; i < DRAWS; i++) {
+		draw[i].ordinal = 100 + i;
+		record[i] = &one;
+	}
+	for (uint32_t lane = 0; lane < DRAWS / EACH; lane++) {
+		struct batch_view v;
+		uint8_t *bytes;
+		size_t n;
+
+		assert_int_equal(
+		    derivation_lane(&s.d, &step, END - 1, lane, &bytes, &n, &f), FAIL_NONE);
+		assert_int_equal(batch_decode(&v, bytes, n, &f), FAIL_NONE);
+		assert_true(v.head.lane == lane && v.head.step == END - 1 && !v.head.last);
+		assert_int_equal(v.sequences_n, EACH);
+		for (uint64_t i = 0; i < EACH; i++) {
+			struct sequence_payload_view payload;
+			struct batch_drawn d;
+
+			assert_int_equal(batch_next(&v, &d, &payload, &f), FAIL_NONE);
+			assert_int_equal(d.ordinal, 100 + EACH * lane + i);
+		}
+		free(bytes);
+	}
+	wire_writer_close(&w);
+	scene_close(&s);
+}
+
 int
 main(void)
 {
@@ -313,6 +367,7 @@ main(void)
 	    cmocka_unit_test(test_whatever_changed_between_two_records_is_taken),
 	    cmocka_unit_test(test_the_record_that_is_wrong_is_blamed),
 	    cmocka_unit_test(test_a_damaged_configuration_is_no_plan),
+	    cmocka_unit_test(test_each_lane_has_its_own_draws),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -45,6 +45,10 @@ static const struct {
 	{{0, false}, {0, false}, {1, false}, {2, true}}},
     {"a window, which names its first", {FILE_A, 10, 21, FILE_A, 10, 21, 3}, {0},
 	{{21, true}, {22, false}, {23, false}, {24, false}}},
+    {"a window that begins behind it", {{"", 0}, 0, 0, FILE_A, 12, 20, 3}, {0},
+	{{0, false}, {0, false}, {20, true}, {21, false}}},
+    {"a file twice", {FILE_A, 10, 21, FILE_A, 13, 2, 0}, {0, 1, 1, 1},
+	{{21, true}, {0, false}, {0, false}, {0, false}}},
     {"a window that began in another file", {{"", 0}, 0, 0, FILE_A, 9, 20, 3}, {0, 1, 1, 1},
 	{{21, false}, {0, false}, {0, false}, {0, false}}},
 };

@@ -66,17 +66,23 @@ write_record(const char *topic, int32_t partition, struct wire_writer *w)
 }
 
 static void
-write_end(const char *topic)
+write_end_of(const char *topic, int32_t partition, uint64_t sequences, uint64_t record_bytes_max)
 {
-	struct sequence_end e = {.sequences = 9,
+	struct sequence_end e = {.sequences = sequences,
 	    .sequence_length = 8,
 	    .tokenizer = SAMPLE_TOKENIZER,
-	    .record_bytes = 90,
-	    .record_bytes_max = 11};
+	    .record_bytes = 10 * sequences,
+	    .record_bytes_max = record_bytes_max};
 	struct wire_writer w = {0};
 
 	assert_int_equal(sequence_end_encode(&w, &e, &f), FAIL_NONE);
-	write_record(topic, 0, &w);
+	write_record(topic, partition, &w);
+}
+
+static void
+write_end(const char *topic)
+{
+	write_end_of(topic, 0, 9, 11);
 }
 
 /* Its partition was last sealed with `sealed` sequences; -1: never. */
@@ -171,6 +177,12 @@ test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands(void **state)
 	text = domains_missing(&d, &last);
 	assert_null(strstr(text, "609"));
 	free(text);
+	facts[4].sealed = (bool *)(uintptr_t)sealed; /* one command is left */
+	text = domains_missing(&d, &last);
+	assert_non_null(strstr(text, ": `riffle produce -c run.yml a lost` publishes them"));
+	assert_null(strstr(text, "`` "));
+	free(text);
+	facts[4].sealed = (bool *)(uintptr_t)open;
 	facts[3].high = none;
 	facts[3].unheard = true;
 	text = domains_missing(&d, &last);
@@ -248,12 +260,91 @@ test_what_is_behind_the_last_end_does_not_count_yet(void **state)
 	kafka_close(owner);
 }
 
+static void
+write_garbage(const char *topic, int32_t partition)
+{
+	struct wire_writer w = {0};
+
+	wire_put_count(&w, 12345);
+	write_record(topic, partition, &w);
+}
+
+/* Asks, and compares the sums over partitions with a count of them. */
+static void
+ask_and_recount(struct domains *d, rd_kafka_t *reader, const uint64_t sequences[3], bool changed)
+{
+	const struct domains_facts *x = &d->facts[d->n - 1];
+	uint64_t all = 0, bytes = 0;
+
+	d->facts[d->n - 1].changed = false;
+	assert_int_equal(domains_ask(d, reader, false, &f), FAIL_NONE);
+	for (size_t p = 0; p < 3; p++) {
+		assert_int_equal(x->sequences[p], sequences[p]);
+		all += x->sequences[p];
+		bytes += x->bytes[p];
+	}
+	assert_int_equal(x->sequences_total, all);
+	assert_int_equal(x->record_bytes, bytes / all + 1);
+	assert_int_equal(x->changed, changed);
+	assert_false(x->unheard);
+}
+
+/* An answer for one partition leaves the others as they are. */
+static void
+test_what_one_partition_says_holds_beside_what_the_others_say(void **state)
+{
+	static bool open[] = {false};
+	static int64_t none[] = {0};
+	static uint64_t nothing[] = {0};
+	struct config config = {.corpus = (char[]){"c"}, .sequence_length = 8};
+	struct domains d = {.config = &config, .n = 1, .facts = calloc(1, sizeof(*d.facts))};
+	struct domains_facts *x;
+	rd_kafka_t *reader;
+
+	(void)state;
+	/* Another domain that is not sealed does not keep this one from joining. */
+	d.facts[0] = (struct domains_facts){.name = "waits",
+	    .topic = "c.waits",
+	    .partitions_n = 1,
+	    .sealed = open,
+	    .high = none,
+	    .sequences = nothing,
+	    .bytes = nothing};
+	assert_int_equal(open_mock_cluster(&f), FAIL_NONE);
+	reader = open_handle(KAFKA_READER);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "c.waits", 1, 1), 0);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "c.x", 3, 1), 0);
+	write_end_of("c.x", 0, 9, 500);
+	write_end_of("c.x", 1, 5, 300);
+	write_end_of("c.x", 2, 7, 200);
+	assert_int_equal(domains_add(&d, reader, "x", false, &f), FAIL_NONE);
+	x = &d.facts[1];
+	assert_int_equal(x->record_bytes_max, 500);
+	ask_and_recount(&d, reader, (uint64_t[]){9, 5, 7}, false);
+	write_end_of("c.x", 0, 20, 400); /* it changes; the others only grow after their End */
+	write_sequence("c.x", 1, 5, 5);
+	write_sequence("c.x", 2, 7, 7);
+	ask_and_recount(&d, reader, (uint64_t[]){20, 5, 7}, true);
+	assert_int_equal(x->record_bytes_max, 500);
+	write_garbage("c.x", 0); /* it is passed over, and read once */
+	write_end_of("c.x", 2, 8, 600);
+	ask_and_recount(&d, reader, (uint64_t[]){20, 5, 8}, true);
+	assert_int_equal(x->high[0], 3);
+	assert_int_equal(x->record_bytes_max, 600);
+	ask_and_recount(&d, reader, (uint64_t[]){20, 5, 8}, false);
+	domains_drop_last(&d);
+	free(d.facts);
+	kafka_close(reader);
+	kafka_close(owner);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands),
 	    cmocka_unit_test(test_what_is_behind_the_last_end_does_not_count_yet),
+	    cmocka_unit_test(test_what_one_partition_says_holds_beside_what_the_others_say),
 	    cmocka_unit_test(test_a_last_record_that_does_not_come_in_time_is_not_a_missing_end),
 	};
 

@@ -272,6 +272,136 @@ test_what_is_held_stays_until_a_step_needs_the_room(void **state)
 	kafka_close(writer);
 }
 
+/* ---- many draws, in no order ---- */
+
+enum { OUT_MAX = 40, OPERATIONS = 400, LENGTH_MAX = 10 * BLOCK };
+
+/* Draws that are wanted and not released. */
+struct out {
+	struct mixer_draw draw[OUT_MAX];
+	size_t n;
+};
+
+static struct mixer_draw
+random_draw(uint64_t length)
+{
+	uint64_t ordinal = (uint64_t)random() % length, first = ordinal - ordinal % BLOCK;
+	uint64_t rest = length - first;
+
+	return (struct mixer_draw){.ordinal = ordinal,
+	    .block_first = first,
+	    .block_count = rest < BLOCK ? (uint32_t)rest : BLOCK};
+}
+
+/* Checks the records that are loaded. With `all`, waits until all are. */
+static void
+check_out(struct feed *d, const struct out *out, bool all)
+{
+	int64_t deadline_ms = clock_ms() + WAIT_MS;
+
+	for (size_t i = 0; i < out->n; i++) {
+		const struct feed_block_record *r = feed_find(d, &out->draw[i]);
+
+		while (all && r == NULL && clock_ms() < deadline_ms) {
+			feed_urge(d, &out->draw[i]);
+			assert_int_equal(feed_poll(d, 10, &f), FAIL_NONE);
+			r = feed_find(d, &out->draw[i]);
+		}
+		assert_true(r != NULL || !all);
+		if (r != NULL)
+			assert_int_equal(r->offset, out->draw[i].ordinal);
+	}
+}
+
+static void
+release_one(struct feed *d, struct out *out)
+{
+	size_t i = (size_t)random() % out->n;
+
+	if (feed_find(d, &out->draw[i]) == NULL)
+		return;
+	feed_release(d, &out->draw[i]);
+	out->draw[i] = out->draw[--out->n];
+}
+
+/* After forgetting everything, no bytes are counted and nothing is loading. */
+static void
+check_nothing_is_left(struct feed *d, struct out *out)
+{
+	int64_t deadline_ms = clock_ms() + WAIT_MS;
+
+	feed_forget(d);
+	out->n = 0;
+	feed_set_memory(d, 0);
+	do {
+		assert_int_equal(feed_poll(d, 10, &f), FAIL_NONE);
+		feed_drop_idle(d);
+	} while (feed_over(d) && clock_ms() < deadline_ms);
+	assert_false(feed_over(d));
+	assert_int_equal(feed_bytes(d), 0);
+}
+
+/* Meanwhile the topic grows, draws are forgotten, and the memory limit changes. */
+static void
+test_whatever_is_wanted_comes_and_nothing_is_left_behind(void **state)
+{
+	static const uint32_t pieces[] = {1, 8, BLOCK};
+	static const uint64_t memory[] = {0, 20000, MEMORY_BYTES};
+	rd_kafka_t *writer = open_writer("test.mock.num.brokers", "1");
+	struct feed *d[3];
+	struct out out[3] = {{.n = 0}};
+	uint64_t length = BLOCK / 2;
+
+	(void)state;
+	srandom(3);
+	write_sequences(writer, "c.live", 0, length);
+	EACH_ROW(i, pieces) {
+		const struct feed_piece as = {.piece = pieces[i]};
+
+		d[i] = open_feed(writer);
+		assert_int_equal(feed_read_as(d[i], 0, &as, &f), FAIL_NONE);
+	}
+	for (int k = 0; k < OPERATIONS; k++) {
+		uint64_t more = (uint64_t)random() % 20;
+
+		if (k % 5 == 0 && length + more <= LENGTH_MAX) {
+			write_sequences(writer, "c.live", length, length + more);
+			length += more;
+		}
+		EACH_ROW(i, pieces) {
+			struct out *o = &out[i];
+			int what = (int)(random() % 100);
+
+			if (what < 45 && o->n < OUT_MAX) {
+				o->draw[o->n] = random_draw(length);
+				assert_int_equal(feed_want(d[i], &o->draw[o->n++], &f), FAIL_NONE);
+			} else if (what < 60 && o->n > 0) {
+				feed_urge(d[i], &o->draw[(size_t)random() % o->n]);
+			} else if (what < 80 && o->n > 0) {
+				release_one(d[i], o);
+			} else if (what < 84) {
+				feed_forget(d[i]);
+				o->n = 0;
+			} else if (what < 88) {
+				feed_drop_idle(d[i]);
+			} else if (what < 92) {
+				feed_set_memory(d[i], memory[random() % 3]);
+			} else if (what < 95) {
+				check_out(d[i], o, true);
+			} else {
+				assert_int_equal(feed_poll(d[i], 1, &f), FAIL_NONE);
+			}
+			check_out(d[i], o, false);
+		}
+	}
+	EACH_ROW(i, pieces) {
+		check_out(d[i], &out[i], true);
+		check_nothing_is_left(d[i], &out[i]);
+		feed_close(d[i]);
+	}
+	kafka_close(writer);
+}
+
 int
 main(void)
 {
@@ -281,6 +411,7 @@ main(void)
 	    cmocka_unit_test(test_single_sequences_are_found_behind_records_that_are_there_twice),
 	    cmocka_unit_test(test_the_first_pass_of_a_live_domain_is_read_in_blocks),
 	    cmocka_unit_test(test_what_is_held_stays_until_a_step_needs_the_room),
+	    cmocka_unit_test(test_whatever_is_wanted_comes_and_nothing_is_left_behind),
 	};
 
 	log_set_level(LOG_ERROR);

@@ -84,6 +84,89 @@ test_of_each_domain_the_last_and_the_highest_are_kept(void **unused)
 	last_drawn_close(&l);
 }
 
+/* Compared with a recount of all draws, with new domains and a save in between. */
+static void
+test_after_every_step_they_are_what_all_draws_together_say(void **unused)
+{
+	enum { STEPS = 60, DOMAINS = 8, PLACES = DOMAINS * LAST_DRAWN_PLACES };
+	struct last_drawn l = {0};
+	struct last_drawn_place expected[DOMAINS][LAST_DRAWN_PLACES] = {{{0}}};
+	struct failure f;
+
+	(void)unused;
+	srandom(7);
+	for (uint64_t step = 0, hash = 1; step < STEPS; step++) {
+		struct mixer_draw draw[DRAWS];
+		struct feed_block_record made[DRAWS];
+		const struct feed_block_record *record[DRAWS];
+		uint8_t *bytes;
+		size_t n;
+
+		for (size_t i = 0; i < DRAWS; i++, hash++) {
+			uint32_t d = (uint32_t)random() % (step < 10 ? 2 : step < 30 ? 5 : DOMAINS);
+			struct last_drawn_place *e = expected[d];
+			const struct last_drawn_place at = {.known = true,
+			    .partition = (uint32_t)random() % 3,
+			    .ordinal = (uint64_t)random() % 50,
+			    .frame_hash = hash};
+
+			draw[i] = (struct mixer_draw){
+			    .domain = d, .partition = at.partition, .ordinal = at.ordinal};
+			made[i] = record_of(hash);
+			record[i] = &made[i];
+			e[LAST_DRAWN_LAST] = at;
+			if (!e[LAST_DRAWN_HIGHEST].known ||
+			    at.ordinal > e[LAST_DRAWN_HIGHEST].ordinal)
+				e[LAST_DRAWN_HIGHEST] = at;
+		}
+		assert_int_equal(last_drawn_add(&l, draw, record, DRAWS, &f), FAIL_NONE);
+		for (size_t i = 0; i < DRAWS; i++)
+			free((void *)(uintptr_t)made[i].payload);
+		if (step % 7 == 3) { /* another mixer takes over */
+			assert_int_equal(last_drawn_encode(&l, &bytes, &n, &f), FAIL_NONE);
+			assert_int_equal(last_drawn_decode(&l, bytes, n, &f), FAIL_NONE);
+			free(bytes);
+		}
+		for (size_t i = 0; i < PLACES; i++) {
+			size_t d = i / LAST_DRAWN_PLACES, k = i % LAST_DRAWN_PLACES;
+			const struct last_drawn_place *e = &expected[d][k];
+
+			assert_int_equal(d < l.n && l.domain[d].place[k].known, e->known);
+			if (!e->known)
+				continue;
+			check_place(&l, d, k, e->ordinal, e->frame_hash);
+			assert_int_equal(l.domain[d].place[k].partition, e->partition);
+		}
+	}
+	last_drawn_close(&l);
+}
+
+/* Nothing of what was known before is left. */
+static void
+test_a_header_replaces_all_that_was_known(void **unused)
+{
+	struct last_drawn l = {0}, less = {0};
+	struct mixer_draw draw = {.domain = 1, .ordinal = 3};
+	struct feed_block_record r = record_of(7);
+	const struct feed_block_record *record = &r;
+	struct failure f;
+	uint8_t *bytes;
+	size_t n;
+
+	(void)unused;
+	take_step(&l);
+	assert_int_equal(last_drawn_add(&less, &draw, &record, 1, &f), FAIL_NONE);
+	assert_int_equal(last_drawn_encode(&less, &bytes, &n, &f), FAIL_NONE);
+	assert_int_equal(last_drawn_decode(&l, bytes, n, &f), FAIL_NONE);
+	assert_int_equal(l.n, 2);
+	assert_false(l.domain[0].place[LAST_DRAWN_LAST].known);
+	check_place(&l, 1, LAST_DRAWN_LAST, 3, 7);
+	free(bytes);
+	free((void *)(uintptr_t)r.payload);
+	last_drawn_close(&l);
+	last_drawn_close(&less);
+}
+
 static void
 test_the_header_gives_it_back(void **unused)
 {
@@ -267,6 +350,67 @@ test_a_sequence_is_found_before_and_behind_its_offset(void **unused)
 	kafka_close(owner);
 }
 
+/* Reports the first place that differs. A log that was cut is not another log. */
+static void
+test_a_log_that_is_cut_shows_nothing_and_one_that_differs_twice_is_told_once(void **unused)
+{
+	static const struct {
+		const char *log;
+		bool other; /* its text */
+		uint64_t last, highest;
+		bool tells, empty;
+		uint64_t told;
+	} rows[] = {
+	    {"01234", true, 2, 4, true, false, 2},
+	    {"01234", true, 2, 5, true, false, 2}, /* the highest was the first that was cut */
+	    {"01234", true, 5, 3, true, false, 3},
+	    {"01234", true, 5, 5, false, false, 0},
+	    {"01234", false, 2, 4, false, false, 0},
+	    {"", false, 0, 0, false, true, 0},
+	};
+	enum { ROWS = sizeof(rows) / sizeof(rows[0]) };
+	struct property item[] = {{(char[]){"bootstrap.servers"}, NULL}};
+	const struct properties properties = {1, item};
+	struct kafka_options o = {.role = KAFKA_WRITER,
+	    .client = "writer",
+	    .properties = &properties,
+	    .message_bytes_max = 1 << 20};
+	struct last_drawn_domain domain[ROWS] = {{.drawn = 0}};
+	struct last_drawn_look look[ROWS] = {{.topic = NULL}};
+	struct last_drawn l = {domain, ROWS};
+	rd_kafka_t *writer;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(open_mock_cluster(&f), FAIL_NONE);
+	item[0].value = (char *)(uintptr_t)rd_kafka_mock_cluster_bootstraps(cluster);
+	assert_int_equal(kafka_open(&writer, &o, &f), FAIL_NONE);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "c.two", ROWS, 1), 0);
+	EACH_NAMED_ROW(i, rows, log) {
+		const uint64_t ordinal[] = {rows[i].last, rows[i].highest};
+
+		look[i].topic = "c.two";
+		look[i].other = look[i].empty = true; /* of an earlier look: forgotten */
+		write_log(writer, "c.two", (int32_t)i, rows[i].log, rows[i].other);
+		for (size_t k = 0; k < LAST_DRAWN_PLACES; k++)
+			domain[i].place[k == 0 ? LAST_DRAWN_LAST : LAST_DRAWN_HIGHEST] =
+			    (struct last_drawn_place){.known = true,
+				.partition = (uint32_t)i,
+				.ordinal = ordinal[k],
+				.frame_hash = hash_of(ordinal[k], false)};
+	}
+	assert_int_equal(rd_kafka_flush(writer, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(last_drawn_compare(&l, look, l.n, &properties, WAIT_MS, &f), FAIL_NONE);
+	EACH_NAMED_ROW(i, rows, log) {
+		assert_int_equal(look[i].other, rows[i].tells);
+		assert_int_equal(look[i].empty, rows[i].empty);
+		if (rows[i].tells)
+			assert_int_equal(look[i].ordinal, rows[i].told);
+	}
+	kafka_close(writer);
+	kafka_close(owner);
+}
+
 /* A new leader of the log reports an end of 0 at first. */
 static void
 test_a_log_that_ends_too_early_at_first_is_compared(void **unused)
@@ -304,10 +448,14 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_of_each_domain_the_last_and_the_highest_are_kept),
+	    cmocka_unit_test(test_after_every_step_they_are_what_all_draws_together_say),
+	    cmocka_unit_test(test_a_header_replaces_all_that_was_known),
 	    cmocka_unit_test(test_the_header_gives_it_back),
 	    cmocka_unit_test(test_what_is_no_such_header_leaves_it_empty),
 	    cmocka_unit_test(test_a_sequence_is_found_before_and_behind_its_offset),
 	    cmocka_unit_test(test_a_log_that_ends_too_early_at_first_is_compared),
+	    cmocka_unit_test(
+		test_a_log_that_is_cut_shows_nothing_and_one_that_differs_twice_is_told_once),
 	};
 
 	log_set_level(LOG_ERROR);

@@ -260,6 +260,150 @@ test_at_the_end_all_that_is_complete_comes(void **unused)
 	losses_close(l);
 }
 
+/* ---- against a slow recount ---- */
+
+enum { MODEL_STEPS = 3 * LOSSES_OPEN_MAX, MODEL_REPORTS = 3000 };
+
+/* What losses.h says, over all steps: a step is open if it has reports and was not closed. */
+struct model {
+	struct model_step {
+		uint32_t world, ranks; /* one bit per rank */
+		int64_t offset, tokens;
+	} step[MODEL_STEPS];
+	int64_t step_next, step_limit;
+	struct losses_counts counts;
+};
+
+static size_t
+model_count(const struct model *m, bool complete_only)
+{
+	size_t n = 0;
+
+	for (int64_t i = m->step_next; i < MODEL_STEPS; i++)
+		n += m->step[i].ranks != 0 &&
+		     (!complete_only || m->step[i].ranks == (1U << m->step[i].world) - 1);
+	return n;
+}
+
+static int64_t
+model_lowest(const struct model *m)
+{
+	int64_t i = m->step_next;
+
+	while (i < MODEL_STEPS && m->step[i].ranks == 0)
+		i++;
+	return i;
+}
+
+static void
+model_report(
+    struct model *m, const char *run, int64_t step, uint32_t rank, uint32_t world, int64_t offset)
+{
+	struct model_step *s = step < 0 ? NULL : &m->step[step];
+	bool mine = strcmp(run, "trainers") == 0, late = step < m->step_next;
+	bool full = mine && !late && step < m->step_limit && s->ranks == 0 &&
+		    model_count(m, false) == LOSSES_OPEN_MAX;
+
+	if (rank >= world)
+		m->counts.malformed++;
+	else if (!mine)
+		m->counts.other_run++;
+	else if (step >= m->step_limit)
+		m->counts.unknown_step++;
+	else if (late || (full && step < model_lowest(m)))
+		m->counts.late++;
+	else if (s->ranks != 0 && s->world == world && (s->ranks >> rank & 1) != 0)
+		m->counts.duplicate++;
+	else {
+		if (full) {
+			m->step_next = model_lowest(m) + 1;
+			m->counts.incomplete++;
+		}
+		if (s->world != world) {
+			m->counts.replaced += (uint64_t)__builtin_popcount(s->ranks);
+			*s = (struct model_step){.world = world, .offset = offset};
+		}
+		s->ranks |= 1U << rank;
+		s->tokens += 20;
+		m->counts.reports++;
+	}
+}
+
+/* The step that is handed out; -1: none. */
+static int64_t
+model_next(struct model *m, bool last)
+{
+	for (;;) {
+		int64_t at = model_lowest(m);
+		bool complete =
+		    at < MODEL_STEPS && m->step[at].ranks == (1U << m->step[at].world) - 1;
+
+		if (at == MODEL_STEPS ||
+		    (!complete && model_count(m, true) < (last ? 1 : LOSSES_PATIENCE)))
+			return -1;
+		m->step_next = at + 1;
+		if (complete)
+			return at;
+		m->counts.incomplete++;
+	}
+}
+
+static void
+test_every_report_and_answer_are_those_of_a_recount_of_all_steps(void **unused)
+{
+	static struct model m;
+	uint64_t replaced = 0, incomplete = 0;
+
+	(void)unused;
+	for (uint32_t seed = 1; seed <= 20; seed++) {
+		struct losses *l = fresh();
+		/* Worlds of 1 to 3 ranks; the reader asks often, or so seldom that steps pile up. */
+		uint32_t worlds = 1 + seed % 3, pace = seed % 4 == 0 ? 400 : 3;
+
+		m = (struct model){.step_limit = INT64_MAX};
+		srandom(seed);
+		for (int64_t offset = 0; offset < MODEL_REPORTS; offset++) {
+			int64_t step = offset * (MODEL_STEPS - 300) / MODEL_REPORTS +
+				       random() % (pace == 3 ? 60 : 300) - 5;
+			uint32_t world = 1 + (uint32_t)random() % worlds;
+			uint32_t rank = (uint32_t)random() % (world + (random() % 9 == 0));
+			const char *run = random() % 20 == 0 ? "other" : "trainers";
+
+			if (random() % 50 == 0) {
+				m.step_limit = step + 20;
+				losses_set_limit(l, m.step_limit);
+			}
+			report_at(l, offset, run, step, rank, world);
+			model_report(&m, run, step, rank, world, offset);
+			while (random() % pace == 0) {
+				bool last = random() % 40 == 0;
+				struct losses_step s;
+				int64_t expected = model_next(&m, last);
+
+				assert_int_equal(losses_next(l, last, &s), expected >= 0);
+				if (expected < 0)
+					break;
+				assert_int_equal(s.step, expected);
+				assert_int_equal(s.world, m.step[expected].world);
+				assert_int_equal(s.sum[0].tokens, m.step[expected].tokens);
+			}
+			int64_t first = -1;
+			for (int64_t i = m.step_next; i < MODEL_STEPS; i++)
+				if (m.step[i].ranks != 0 && (first < 0 || m.step[i].offset < first))
+					first = m.step[i].offset;
+			assert_int_equal(losses_open_offset(l), first);
+			assert_int_equal(losses_step_next(l), m.step_next);
+			if (memcmp(losses_counted(l), &m.counts, sizeof(m.counts)) != 0)
+				print_error("seed %u, report %d\n", (unsigned)seed, (int)offset);
+			assert_memory_equal(losses_counted(l), &m.counts, sizeof(m.counts));
+		}
+		replaced += m.counts.replaced;
+		incomplete += m.counts.incomplete;
+		losses_close(l);
+	}
+	assert_true(replaced > 100 && incomplete > 100);
+}
+
 /* ---- stopped and started again ---- */
 
 enum { LOG_STEPS = 3 * LOSSES_PATIENCE, LOG_MAX = 4 * LOG_STEPS };
@@ -415,6 +559,7 @@ main(void)
 	    cmocka_unit_test(test_open_steps_are_bounded),
 	    cmocka_unit_test(test_another_world_restarts_an_incomplete_step),
 	    cmocka_unit_test(test_at_the_end_all_that_is_complete_comes),
+	    cmocka_unit_test(test_every_report_and_answer_are_those_of_a_recount_of_all_steps),
 	    cmocka_unit_test(
 		test_one_that_starts_again_gives_the_steps_that_one_without_a_stop_gives),
 	    cmocka_unit_test(test_means_over_domains_need_no_sum_of_losses),

@@ -5,6 +5,8 @@
 
 static const char two_lanes[] = "{\"changeable\":{},\"fixed\":{\"lanes\":2}}",
 		  shared[] = "{\"changeable\":{},\"fixed\":{\"lanes\":5,\"partitions\":2}}",
+		  derived[] = "{\"changeable\":{},\"fixed\":{\"batches\":\"derived\",\"lanes\":2}}",
+		  few_lanes[] = "{\"changeable\":{},\"fixed\":{\"lanes\":2,\"partitions\":3}}",
 		  empty[] = "";
 
 static const struct row {
@@ -43,7 +45,14 @@ static const struct row {
 	"partitions"},
     {two_lanes, 60, 480, {5, 2}, {300, 301},
 	"there is a topic m.lanes, and no lanes of the mix share a partition"},
-    {empty, 60, 480, {3, 3}, {1, 1}, NULL}, /* a record that does not say how many lanes */
+    {derived, 60, 480, {2, 0}, {0, 0}, NULL},
+    {derived, 60, 480, {2, 2}, {120, 121},
+	"there is a topic m.batches, and the mix was begun with mix.batches: derived"},
+    {two_lanes, 60, 480, {2, 0}, {0, 0},
+	"topic m.batches does not exist any more, and the mix has published its steps there"},
+    {few_lanes, 60, 480, {2, 2}, {120, 121}, NULL}, /* more partitions than lanes say nothing */
+    {two_lanes, 60, 0, {2, 2}, {0, 0}, NULL},       /* requests alone were answered */
+    {empty, 60, 480, {3, 3}, {1, 1}, NULL},         /* a record that does not say how many lanes */
     {NULL, 60, 480, {3, 3}, {1, 1}, NULL},
 };
 
@@ -60,7 +69,8 @@ test_a_topic_that_is_not_the_ledgers_is_named(void **state)
 		    .draws = r->draws};
 		struct failure f = {0};
 
-		assert_int_equal(batch_topic_judge("m", &l, &r->map, 4, r->high, 2, &f),
+		assert_int_equal(batch_topic_judge("m", &l, &r->map, 4, r->high,
+				     r->map.partitions == 0 ? 0 : 2, &f),
 		    r->said == NULL ? FAIL_NONE : FAIL_DATA);
 		if (r->said != NULL)
 			assert_int_equal(strncmp(f.text, r->said, strlen(r->said)), 0);

@@ -213,6 +213,76 @@ test_ranges_join_where_they_touch_and_not_a_step_before(void **state)
 		}
 }
 
+/* Random steps of skips, undos and quarantines, some taken back, against a flag per ordinal. */
+static void
+test_every_step_leaves_what_a_flag_per_ordinal_says(void **unused)
+{
+	enum { ORDINALS = 40, DOMAINS = 70, STEPS = 600 }; /* domains in two words of flags */
+	static bool skipped[2][2][ORDINALS], before[2][2][ORDINALS], bad[2][2][ORDINALS];
+	static const uint32_t domains[] = {3, DOMAINS - 1};
+	struct exclusions x = {0};
+	struct failure f;
+
+	(void)unused;
+	srandom(11);
+	for (int step = 0; step < STEPS; step++) {
+		exclusions_keep(&x);
+		memcpy(before, skipped, sizeof(before));
+		for (long n = random() % 4; n > 0; n--) {
+			size_t d = (size_t)random() % 2, p = (size_t)random() % 2;
+			int64_t first = random() % (ORDINALS - 1);
+			int64_t end = first + 1 + random() % (ORDINALS - first);
+			const struct ledger_skip s = {domains[d], (uint32_t)p, first, end};
+			bool skip = random() % 2 == 0;
+
+			assert_int_equal(
+			    skip ? exclusions_skip(&x, &s, &f) : exclusions_unskip(&x, &s, &f),
+			    FAIL_NONE);
+			for (int64_t k = first; k < end; k++)
+				skipped[d][p][k] = skip;
+		}
+		if (random() % 3 == 0) {
+			exclusions_undo(&x);
+			memcpy(skipped, before, sizeof(skipped));
+		}
+		if (random() % 20 == 0) {
+			size_t d = (size_t)random() % 2, p = (size_t)random() % 2;
+			uint64_t k = (uint64_t)random() % ORDINALS;
+
+			assert_int_equal(
+			    exclusions_quarantine(&x, domains[d], (uint32_t)p, k, "bad", &f),
+			    FAIL_NONE);
+			bad[d][p][k] = true;
+		}
+		for (size_t d = 0; d < 2; d++) {
+			const uint64_t sequences[] = {ORDINALS, ORDINALS / 2};
+			uint64_t first = (uint64_t)random() % ORDINALS,
+				 end = first + 1 + (uint64_t)random() % 9;
+			const struct ledger_skip part = {
+			    domains[d], 0, (int64_t)first, (int64_t)end};
+			struct exclusions_within w = exclusions_within(&x, &part);
+			uint64_t count = 0, quarantined = 0, alone = 0;
+
+			for (size_t p = 0; p < 2; p++)
+				for (uint64_t k = 0; k < ORDINALS; k++) {
+					bool out = skipped[d][p][k] || bad[d][p][k];
+
+					assert_int_equal(
+					    exclusions_has(&x, domains[d], (uint32_t)p, k), out);
+					count += out && k < sequences[p];
+					quarantined +=
+					    p == 0 && k >= first && k < end && bad[d][p][k];
+					alone += p == 0 && k >= first && k < end &&
+						 skipped[d][p][k] && !bad[d][p][k];
+				}
+			assert_int_equal(exclusions_count(&x, domains[d], sequences, 2), count);
+			assert_int_equal(w.quarantined, quarantined);
+			assert_int_equal(w.alone, alone);
+		}
+	}
+	exclusions_close(&x);
+}
+
 int
 main(void)
 {
@@ -226,6 +296,7 @@ main(void)
 	    cmocka_unit_test(test_a_range_is_taken_out_of_all_skips_and_of_no_quarantine),
 	    cmocka_unit_test(test_a_copy_is_independent),
 	    cmocka_unit_test(test_ranges_join_where_they_touch_and_not_a_step_before),
+	    cmocka_unit_test(test_every_step_leaves_what_a_flag_per_ordinal_says),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

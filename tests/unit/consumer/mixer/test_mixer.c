@@ -5,6 +5,7 @@
 
 #include "common/schedule/order.h"
 #include "consumer/mixer/mixer.h"
+#include "tests/unit/mixes.h"
 
 enum { B = 16, STEPS = 60 };
 
@@ -870,6 +871,114 @@ test_a_dropped_domain_comes_back_where_it_gets_more_passes(void **state)
 	mixer_close(m);
 }
 
+/* A changed plan replaces all that was in force, in any phase. */
+static void
+test_after_another_plan_all_in_force_is_as_from_the_start(void **state)
+{
+	static const uint64_t lengths[][1] = {{4000}, {4000}};
+	static char a[] = "a", b[] = "b";
+	struct ledger_raw_weight only_a[] = {{a, 1}, {b, 0}}, twice_b[] = {{b, 2}};
+	const struct mixer_source source[] = {
+	    {.name = "a", .weight = 1, .partitions_n = 1, .sequences = lengths[0]},
+	    {.name = "b", .weight = 3, .partitions_n = 1, .sequences = lengths[1]},
+	};
+	const struct mixer_phase phases[] = {
+	    {.name = "p",
+		.start_step = 2,
+		.weight = only_a,
+		.weights_n = 2,
+		.temperature = 3,
+		.lr_scale = 0.5,
+		.global_batch = 32},
+	    {.name = "q", .start_step = 5},
+	    {.name = "r",
+		.start_step = 5,
+		.weight = twice_b,
+		.weights_n = 1,
+		.lr_scale = 2,
+		.global_batch = 4},
+	};
+	/* The first phase of a plan, how many it has, and its temperature. */
+	static const struct {
+		size_t first, n;
+		double temperature;
+	} plans[] = {{0, 0, 1}, {0, 1, 1}, {0, 2, 1}, {1, 1, 2}, {2, 1, 1}, {0, 0, 2}};
+
+	(void)state;
+	EACH_ROW(i, plans)
+		EACH_ROW(k, plans)
+			for (uint64_t steps = 0; steps < 8; steps++) {
+				struct mixer_plan was = mixes_plan(source, 2), p = was;
+				struct mixer *m, *fresh;
+				struct ledger l, fresh_l;
+				struct failure f;
+
+				was.phase = &phases[plans[i].first];
+				was.phases_n = plans[i].n;
+				was.temperature = plans[i].temperature;
+				p.phase = &phases[plans[k].first];
+				p.phases_n = plans[k].n;
+				p.temperature = plans[k].temperature;
+				m = mixes_open(&was);
+				fresh = mixes_open(&p);
+				for (uint64_t n = 0; n < steps; n++) {
+					mixes_step(m, &was, NULL);
+					mixes_step(fresh, &p, NULL);
+				}
+				/* Changes the plan, changes it back, and changes it again. */
+				for (int n = 0; n < 3; n++)
+					assert_int_equal(
+					    mixer_replan(m, n == 1 ? &was : &p, NULL, &f),
+					    FAIL_NONE);
+				for (int n = 0; n < 4; n++) {
+					assert_true(mixer_global_batch_most(m) >= p.global_batch);
+					assert_int_equal(mixer_global_batch_most(m),
+					    mixer_global_batch_most(fresh));
+					mixes_step(m, &p, NULL);
+					mixes_step(fresh, &p, NULL);
+					assert_string_equal(
+					    mixer_phase_name(m), mixer_phase_name(fresh));
+					assert_true(mixer_lr_scale(m) == mixer_lr_scale(fresh));
+					assert_true(
+					    mixer_temperature(m) == mixer_temperature(fresh));
+					assert_int_equal(
+					    mixer_global_batch(m), mixer_global_batch(fresh));
+					for (uint32_t d = 0; d < 2; d++)
+						assert_true(mixes_stand(m, d).share ==
+							    mixes_stand(fresh, d).share);
+				}
+				save(m, &l);
+				save(fresh, &fresh_l);
+				assert_true(l.base == fresh_l.base); /* what the next replan sees */
+				ledger_clear(&l);
+				ledger_clear(&fresh_l);
+				mixer_close(m);
+				mixer_close(fresh);
+			}
+}
+
+/* What blocks the original blocks the copy, too. */
+static void
+test_a_copy_of_a_mixer_that_is_dry_says_what_it_lacks(void **state)
+{
+	static const uint64_t lengths[][1] = {{40}, {3}};
+	const struct mixer_source source[] = {
+	    {.name = "a", .weight = 1, .partitions_n = 1, .sequences = lengths[0]},
+	    {.name = "b", .weight = 1, .partitions_n = 1, .sequences = lengths[1], .live = true},
+	};
+	struct mixer_plan p = mixes_plan(source, 2);
+	struct mixer *m = mixes_open(&p), *copy;
+	struct failure f;
+
+	(void)state;
+	assert_int_equal(mixes_step(m, &p, NULL), MIXER_DRY);
+	assert_int_equal(mixer_copy(&copy, m, &f), FAIL_NONE);
+	assert_int_equal(mixer_blocked(copy)->domain, 1);
+	assert_int_equal(mixer_blocked(copy)->ordinal, 3);
+	mixer_close(copy);
+	mixer_close(m);
+}
+
 int
 main(void)
 {
@@ -901,6 +1010,8 @@ main(void)
 	    cmocka_unit_test(test_each_choice_is_in_the_rolling_hash),
 	    cmocka_unit_test(test_a_dropped_domain_comes_back_where_it_gets_more_passes),
 	    cmocka_unit_test(test_a_domain_that_was_taken_in_empty_keeps_weight_0),
+	    cmocka_unit_test(test_after_another_plan_all_in_force_is_as_from_the_start),
+	    cmocka_unit_test(test_a_copy_of_a_mixer_that_is_dry_says_what_it_lacks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -101,7 +101,7 @@ test_lent_draws_are_paid_back_no_faster_than_catch_up(void **state)
 		.sequences = there}};
 	struct mixer_plan p = mixes_plan(source, 3);
 	struct mixer *m = mixes_open(&p);
-	uint64_t count[3] = {0}, before, steps = 0;
+	uint64_t count[3] = {0}, before, lent, steps = 0;
 
 	(void)state;
 	for (int i = 0; i < 100; i++)
@@ -109,6 +109,8 @@ test_lent_draws_are_paid_back_no_faster_than_catch_up(void **state)
 	assert_int_equal(count[2], 40);
 	assert_true(mixes_stand(m, 2).owed >= 1600 / 3 - 42);
 	assert_true(mixes_stand(m, 2).owed <= 1600 / 3 - 38);
+	lent = mixes_stand(m, 2).lent;
+	assert_int_equal(lent, mixes_stand(m, 2).owed);
 	/* What was lent was lent by weight: 1 to 2. */
 	assert_true(count[0] * 2 + 6 > count[1] && count[0] * 2 < count[1] + 6);
 	there[0] = 100000;
@@ -119,6 +121,7 @@ test_lent_draws_are_paid_back_no_faster_than_catch_up(void **state)
 		steps++;
 		assert_true(count[2] - before <= 16 / 3 * 3 / 2 + 2);
 	}
+	assert_int_equal(mixes_stand(m, 2).lent, lent);    /* though paid back */
 	assert_true(steps >= 492 / 3 && steps <= 492 / 2); /* 16/6 extra a step */
 	for (uint32_t i = 0; i < 3; i++) { /* all have their share, as though nothing had been */
 		double due = mixes_stand(m, i).share * 16.0 * (double)mixer_step_next(m);

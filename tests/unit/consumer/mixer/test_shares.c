@@ -348,6 +348,40 @@ test_a_copy_is_restored_to_the_bit(void **state)
 	shares_close(&kept);
 }
 
+/* Rules may change with every plan, and a copy has the rules of the original. */
+static void
+test_lenders_are_as_many_as_have_the_rule(void **unused)
+{
+	enum { N = 6 };
+	struct shares s, copy, clone;
+	struct failure f;
+
+	(void)unused;
+	srandom(5);
+	shares_init(&s, SCHEDULE_DEFICIT, 1, 1);
+	shares_init(&copy, SCHEDULE_DEFICIT, 1, 1);
+	for (size_t i = 0; i < N; i++) {
+		assert_int_equal(shares_add(&s, &f), FAIL_NONE);
+		assert_int_equal(shares_add(&copy, &f), FAIL_NONE);
+	}
+	for (int k = 0; k < 200; k++) {
+		size_t lenders = 0;
+
+		shares_set_rules(
+		    &s, (size_t)random() % N, random() % 2 == 0 ? MIX_DRY_LEND : MIX_DRY_WAIT, 2);
+		for (size_t i = 0; i < N; i++)
+			lenders += s.share[i].on_dry == MIX_DRY_LEND;
+		assert_int_equal(s.lenders_n, lenders);
+		shares_copy(&copy, &s);
+		assert_int_equal(copy.lenders_n, lenders);
+	}
+	assert_int_equal(shares_clone(&clone, &s, &f), FAIL_NONE);
+	assert_int_equal(clone.lenders_n, s.lenders_n);
+	shares_close(&clone);
+	shares_close(&copy);
+	shares_close(&s);
+}
+
 int
 main(void)
 {
@@ -363,6 +397,7 @@ main(void)
 	    cmocka_unit_test(test_lending_draws_what_an_independent_implementation_draws),
 	    cmocka_unit_test(test_where_all_are_dry_the_picked_one_is_chosen_and_waited_for),
 	    cmocka_unit_test(test_a_copy_is_restored_to_the_bit),
+	    cmocka_unit_test(test_lenders_are_as_many_as_have_the_rule),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 
 static char name_a[] = "a", name_b[] = "b", name_late[] = "late", name_demo[] = "demo",
 	    name_m[] = "m";
+static char *run_name[] = {name_a};
 
 /* Two domains of one partition, with a phase. */
 struct sample {
@@ -50,6 +51,8 @@ sample_init(struct sample *s, enum config_weights kind)
 }
 
 /* The text, with the sizes of `ledger` kept where that is not NULL. */
+static uint64_t tokenizer = 7;
+
 static char *
 text_of(struct sample *s, const char *ledger)
 {
@@ -60,7 +63,7 @@ text_of(struct sample *s, const char *ledger)
 	assert_int_equal(config_plan_open(&plan, &s->c, s->length, &f), FAIL_NONE);
 	if (ledger != NULL)
 		assert_int_equal(bound_config_keep_sizes(&plan, &s->c, ledger, &f), FAIL_NONE);
-	assert_int_equal(bound_config_text(&text, &s->c, &plan, 7, &f), FAIL_NONE);
+	assert_int_equal(bound_config_text(&text, &s->c, &plan, tokenizer, &f), FAIL_NONE);
 	config_plan_close(&plan);
 	return text;
 }
@@ -70,7 +73,7 @@ test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only(void **sta
 {
 	struct sample s;
 	char *before;
-	enum { CHANGES = 10 };
+	enum { CHANGES = 19 };
 
 	(void)state;
 	sample_init(&s, CONFIG_WEIGHTS_MAP);
@@ -92,6 +95,15 @@ test_every_part_of_the_plan_that_may_change_is_taken_with_accept_only(void **sta
 		case 7: s.c.mix.max_lead_steps = 5; break;
 		case 8: s.c.domains_n = 1; break;
 		case 9: s.domain[1].shuffle = MIX_SHUFFLE_NONE; break;
+		case 10: s.domain[1].live = true; break;
+		case 11: s.domain[0].catch_up = 3; break;
+		case 12: s.domain[0].packing = SEQUENCE_BEST_FIT; break;
+		case 13: s.c.mix.temperature = 2; break;
+		case 14: s.c.mix.runs = (struct config_list){1, run_name}; break;
+		case 15: s.phase.name = name_b; break;
+		case 16: s.phase.temperature = 3; break;
+		case 17: s.phase.global_batch = 16; break;
+		case 18: s.c.mix.phases_n = 0; break;
 		}
 		after = text_of(&s, NULL);
 		assert_int_equal(
@@ -146,7 +158,7 @@ test_what_decides_the_order_never_changes(void **state)
 	(void)state;
 	sample_init(&s, CONFIG_WEIGHTS_MAP);
 	before = text_of(&s, NULL);
-	for (int i = 0; i < 8; i++) {
+	for (int i = 0; i < 16; i++) {
 		bool changed;
 		struct failure f;
 		char *after;
@@ -161,8 +173,17 @@ test_what_decides_the_order_never_changes(void **state)
 		case 5: s.c.mix.global_batch = 16; break;
 		case 6: s.c.mix.partitions = 3; break;
 		case 7: s.c.mix.shuffle = MIX_SHUFFLE_FULL; break;
+		case 8: s.c.corpus = name_m; break;
+		case 9: s.c.sequence_length = 65; break;
+		case 10: s.c.mix.lanes = s.c.mix.partitions = 2; break;
+		case 11: s.c.mix.window = 2; break;
+		case 12: s.c.mix.permute = true; break;
+		case 13: s.c.mix.lane_order = MIX_LANES_STRIDED; break;
+		case 14: s.c.mix.batches = MIX_BATCHES_DERIVED; break;
+		case 15: tokenizer = 8; break;
 		}
 		after = text_of(&s, NULL);
+		tokenizer = 7;
 		assert_int_equal(
 		    bound_config_compare(before, after, true, &changed, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, "cannot change"));

@@ -121,6 +121,80 @@ test_each_phase_is_a_stretch_of_its_own(void **state)
 	forecast_close(fc);
 }
 
+/* Counts the draws of each lane and domain in a stretch. The last row is all lanes. */
+static void
+count_stretch(struct mixer *m, const struct forecast_stretch *s, uint64_t count[5][3])
+{
+	memset(count, 0, 5 * sizeof(count[0]));
+	for (uint64_t step = s->first; step < s->end; step++) {
+		struct mixer_draw draw[32];
+		enum mixer_result result;
+		struct failure f;
+
+		assert_int_equal(mixer_step(m, draw, &result, &f), FAIL_NONE);
+		assert_string_equal(s->phase, mixer_phase_name(m));
+		assert_int_equal(s->global_batch, mixer_global_batch(m));
+		assert_true(s->lr_scale == mixer_lr_scale(m));
+		assert_true(s->temperature == mixer_temperature(m));
+		for (uint32_t i = 0; i < s->global_batch; i++) {
+			count[i * 4 / s->global_batch][draw[i].domain]++;
+			count[4][draw[i].domain]++;
+		}
+	}
+}
+
+/* Weights, batch, rate and temperature change between stretches. One stretch changes no weight. */
+static void
+test_each_stretch_holds_what_a_count_of_its_own_steps_gives(void **state)
+{
+	struct ledger_raw_weight only_c[] = {
+	    {(char[]){"a"}, 0}, {(char[]){"b"}, 0}, {(char[]){"c"}, 1}};
+	struct ledger_raw_weight most_b[] = {{(char[]){"b"}, 5}};
+	struct mixer_phase phase[] = {
+	    {.name = "c", .start_step = 3, .weight = only_c, .weights_n = 3, .lr_scale = 0.5},
+	    {.name = "b", .start_step = 4, .weight = most_b, .weights_n = 1, .global_batch = 32},
+	    {.name = "same", .start_step = 9, .weight = most_b, .weights_n = 1, .global_batch = 4},
+	    {.name = "hot", .start_step = 20, .temperature = 3, .lr_scale = 2},
+	};
+	static const uint64_t first[] = {0, 3, 4, 9, 20};
+	struct mixer_plan p = plan_of(three, 3);
+	struct mixer *m = NULL;
+	struct forecast *fc;
+	struct failure f;
+	uint64_t draws = 0;
+
+	(void)state;
+	p.phase = phase;
+	p.phases_n = 4;
+	fc = forecast(&p, 30);
+	assert_int_equal(mixer_open(&m, &p, &f), FAIL_NONE);
+	assert_int_equal(fc->stretches_n, 5);
+	EACH_ROW(i, first) {
+		const struct forecast_stretch *s = &fc->stretch[i];
+		uint64_t count[5][3], all = 0;
+
+		assert_int_equal(s->first, first[i]);
+		assert_int_equal(s->end, i == 4 ? 30 : first[i + 1]);
+		count_stretch(m, s, count);
+		for (size_t d = 0; d < 3; d++)
+			all += count[4][d];
+		assert_int_equal(s->draws, all);
+		draws += all;
+		for (size_t d = 0; d < 3; d++) {
+			double part = (double)count[4][d] / (double)all, worst = 0;
+
+			for (size_t l = 0; l < 4; l++)
+				worst =
+				    fmax(worst, fabs((double)count[l][d] * 4 / (double)all - part));
+			assert_int_equal(s->share[d].drawn, count[4][d]);
+			assert_true(fabs(s->share[d].rank_error - worst) < 1e-12);
+		}
+	}
+	assert_int_equal(fc->draws, draws);
+	mixer_close(m);
+	forecast_close(fc);
+}
+
 static void
 test_the_end_of_the_mix_ends_the_forecast(void **state)
 {
@@ -208,6 +282,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_numbers_are_those_of_a_mixer_that_is_stepped),
 	    cmocka_unit_test(test_each_phase_is_a_stretch_of_its_own),
+	    cmocka_unit_test(test_each_stretch_holds_what_a_count_of_its_own_steps_gives),
 	    cmocka_unit_test(test_the_end_of_the_mix_ends_the_forecast),
 	    cmocka_unit_test(test_a_live_domain_that_is_dry_is_named),
 	    cmocka_unit_test(test_ranks_that_alias_with_domains_show_in_the_error),

@@ -169,6 +169,7 @@ test_the_ledger_remembers_what_the_broker_forgot(void **unused)
 	    {1, -1, true, 0},
 	    {250, -1, true, 0},
 	    {250, 250, false, 250},
+	    {250, 0, false, 250},   /* a trainer that begins again has commits */
 	    {250, 200, false, 250}, /* an older checkpoint: known stays */
 	    {250, 300, false, 300},
 	    {0, 300, false, 300},
@@ -262,6 +263,26 @@ test_a_reset_is_granted_once_all_lanes_are_committed_there(void **unused)
 	lead_close(l);
 }
 
+/* Trainers commit on the topic of lanes if lanes share partitions. */
+static void
+test_commits_of_lanes_that_share_partitions_are_found_on_their_topic(void **unused)
+{
+	struct config c = configured("m4", 1, 100);
+	struct lead *l;
+	uint64_t step;
+
+	(void)unused;
+	c.mix.partitions = 1;
+	commit("m4.main", "m4.lanes", (uint64_t[]){30, 20});
+	commit("m4.main", "m4.batches", (uint64_t[]){5, 5}); /* of another mix with this name */
+	assert_int_equal(lead_open(&l, &c, &f), FAIL_NONE);
+	assert_int_equal(lead_ask(l, &f), FAIL_NONE);
+	assert_string_equal(lead_run(l, 0, &step), "main");
+	assert_int_equal(step, 20);
+	assert_true(lead_committed(l, 0));
+	lead_close(l);
+}
+
 static void
 test_a_record_has_room_for_so_many_runs_and_no_more(void **unused)
 {
@@ -298,7 +319,8 @@ test_a_record_has_room_for_so_many_runs_and_no_more(void **unused)
 static int
 begin(void **unused)
 {
-	static const char *const topic[] = {"m1.batches", "m2.batches", "m3.batches"};
+	static const char *const topic[] = {
+	    "m1.batches", "m2.batches", "m3.batches", "m4.batches", "m4.lanes"};
 
 	(void)unused;
 	if (open_mock_cluster(&f) != FAIL_NONE)
@@ -326,6 +348,7 @@ main(void)
 	    cmocka_unit_test(test_the_slowest_run_bounds_the_lead),
 	    cmocka_unit_test(test_without_runs_or_with_a_lead_of_0_nothing_bounds_it),
 	    cmocka_unit_test(test_the_ledger_remembers_what_the_broker_forgot),
+	    cmocka_unit_test(test_commits_of_lanes_that_share_partitions_are_found_on_their_topic),
 	    cmocka_unit_test(test_a_record_has_room_for_so_many_runs_and_no_more),
 	    cmocka_unit_test(test_a_reset_is_granted_once_all_lanes_are_committed_there),
 	};

@@ -117,6 +117,9 @@ test_orders_without_blocks_need_their_records_alone(void **unused)
 	for (size_t i = 0; i < 8; i++)
 		facts[i].shuffle = MIX_SHUFFLE_FULL;
 	expect_step(1024 * RECORD, BLOCK * RECORD);
+	facts[3].record_bytes_max = 3 * RECORD; /* the largest record of any of them counts */
+	expect_step(1024 * 3 * RECORD, BLOCK * 3 * RECORD);
+	facts[3].record_bytes_max = RECORD;
 	facts[0].shuffle = facts[1].shuffle = MIX_SHUFFLE_NONE;
 	facts[0].partitions_n = 1;
 	facts[1].partitions_n = 64;

@@ -153,6 +153,31 @@ test_the_last_commit_is_repeated_over_several_calls_that_wait(void **unused)
 	assert_int_equal(commit_pace_wait_until(&p, now, far, false), now + COMMIT_PACE_REPEAT_MS);
 }
 
+/* A new step, a new place and a repetition each end a wait. */
+static void
+test_each_wait_counts_from_its_own_beginning(void **unused)
+{
+	enum { BEGUN = 1000, LATER = BEGUN + COMMIT_PACE_REPEAT_MS };
+
+	(void)unused;
+	for (int how = 0; how < 3; how++) {
+		struct commit_pace p;
+
+		commit_pace_init(&p, 1, 5, false);
+		assert_int_equal(commit_pace_wait_until(&p, BEGUN, INT64_MAX, false),
+		    BEGUN + COMMIT_PACE_REPEAT_MS);
+		assert_true(commit_pace_repeat_due(&p, LATER));
+		switch (how) {
+		case 0: commit_pace_given(&p, 7); break;
+		case 1: commit_pace_move(&p, 9); break;
+		case 2: commit_pace_repeated(&p, LATER); break;
+		}
+		assert_int_equal(commit_pace_wait_until(&p, LATER, INT64_MAX, false),
+		    LATER + COMMIT_PACE_REPEAT_MS);
+		assert_false(commit_pace_repeat_due(&p, LATER));
+	}
+}
+
 int
 main(void)
 {
@@ -163,6 +188,7 @@ main(void)
 	    cmocka_unit_test(test_a_place_is_due_until_a_commit_was_asked_for),
 	    cmocka_unit_test(test_a_wait_ends_at_the_first_thing_to_do),
 	    cmocka_unit_test(test_the_last_commit_is_repeated_over_several_calls_that_wait),
+	    cmocka_unit_test(test_each_wait_counts_from_its_own_beginning),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -53,15 +53,25 @@ test_steps_in_order_are_taken(void **unused)
 		h.version = h.step / 10; /* what a step may change, it may change */
 		h.lr_scale = h.step < 50 ? 1.0 : NAN;
 		h.lead = h.step;
+		h.phase = (struct text_view){"warm", h.step % 5};
 		h.global_batch = h.step < 60 ? 8 : h.step < 80 ? 16 : 4;
 		assert_int_equal(feed(&c, h, &f), FAIL_NONE);
 		assert_false(c.last);
+		assert_true(
+		    c.lead == h.lead && c.global_batch == h.global_batch && c.version == h.version);
+		assert_int_equal(strlen(c.phase), h.phase.n);
 		step_check_advance(&c);
 		assert_int_equal(c.step, h.step + 1);
 	}
 	h.last = true;
 	assert_int_equal(feed(&c, h, &f), FAIL_NONE);
 	assert_true(c.last);
+	step_check_restart(&c); /* the same step once more: nothing of it is there */
+	assert_false(c.last);
+	assert_int_equal(feed(&c, h, &f), FAIL_NONE);
+	h.tokenizer++; /* that of the first record still counts */
+	step_check_restart(&c);
+	assert_int_equal(feed(&c, h, &f), FAIL_DATA);
 }
 
 static void

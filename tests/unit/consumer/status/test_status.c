@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "common/schedule/weights.h"
+#include "consumer/plan/bound_config.h"
 #include "consumer/status/status.h"
 
 enum { DOMAINS = 2, NOW_MS = 1000000 };
@@ -656,6 +657,7 @@ test_more_problems_than_kept_are_counted(void **state)
 	derive(st);
 	assert_int_equal(st->problems_n, STATUS_PROBLEMS_MAX);
 	assert_int_equal(st->problems_more, 3);
+	assert_int_equal(strncmp(st->headline, "67 problems;", 12), 0); /* all of them */
 	status_free(st);
 }
 
@@ -891,6 +893,237 @@ test_a_deviation_below_two_is_promised_for_deficit_without_lending(void **state)
 	status_free(st);
 }
 
+/* How many problems have that code. */
+static size_t
+count_problems(const struct status *st, const char *code)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < st->problems_n; i++)
+		n += strcmp(st->problem[i].code, code) == 0;
+	return n;
+}
+
+/* Partition 1 of domain web, the ledger's number 1. */
+static void
+test_records_that_were_cut_off_are_told_unless_the_mix_skips_them_all(void **state)
+{
+	static const struct {
+		int64_t low;
+		uint64_t sequences;
+		struct ledger_skip skip[3];
+		size_t skips_n;
+		const char *told; /* NULL: no problem */
+	} rows[] = {
+	    {0, 100, {{0, 0, 0, 0}}, 0, NULL},
+	    {10, 100, {{0, 0, 0, 0}}, 0, "web/1 0..10` leaves them out"},
+	    {10, 100, {{1, 1, 0, 10}}, 1, NULL},
+	    {10, 100, {{1, 1, 0, 99}}, 1, NULL},
+	    {10, 100, {{1, 1, 0, 9}}, 1, "web/1 0..10`"},
+	    {10, 100, {{1, 1, 1, 10}}, 1, "web/1 0..10`"},
+	    {10, 100, {{1, 1, 7, 10}, {1, 1, 0, 4}, {1, 1, 4, 7}}, 3, NULL},
+	    {10, 100, {{1, 1, 7, 10}, {1, 1, 0, 4}, {1, 1, 5, 7}}, 3, "web/1 0..10`"},
+	    {10, 100, {{1, 0, 0, 10}}, 1, "web/1 0..10`"}, /* of another partition, */
+	    {10, 100, {{0, 1, 0, 10}}, 1, "web/1 0..10`"}, /* or domain */
+	    {250, 100, {{1, 1, 0, 100}}, 1, NULL},         /* the log is cut to its end */
+	    {250, 100, {{1, 1, 0, 99}}, 1, "web/1 0..100`"},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct status *st = mixing();
+
+		st->domain[1].partition = calloc(2, sizeof(*st->domain[1].partition));
+		st->domain[1].partition[1] = (struct status_partition){.low = rows[i].low,
+		    .high = 300,
+		    .known = true,
+		    .sealed = true,
+		    .sequences = rows[i].sequences};
+		st->ledger.skips_n = rows[i].skips_n;
+		st->ledger.skip = calloc(3, sizeof(*st->ledger.skip));
+		memcpy(st->ledger.skip, rows[i].skip, sizeof(rows[i].skip));
+		derive(st);
+		assert_int_equal(count_problems(st, "STATUS-DOMAIN-CUT"), rows[i].told != NULL);
+		if (rows[i].told != NULL)
+			assert_non_null(strstr(st->problem[0].text, rows[i].told));
+		status_free(st);
+	}
+}
+
+static void
+test_the_next_phase_is_the_first_that_no_step_has_begun(void **state)
+{
+	static const struct {
+		uint64_t start[3];
+		size_t n;
+		enum status_state state;
+		int64_t next;
+	} rows[] = {
+	    {{5, 10, 20}, 3, STATUS_STARTED, 10},
+	    {{5, 9, 20}, 3, STATUS_STARTED, 20},
+	    {{5, 9, 11}, 3, STATUS_STARTED, 11},
+	    {{5, 9, 0}, 2, STATUS_STARTED, -1},
+	    {{0, 0, 0}, 0, STATUS_STARTED, -1},
+	    {{5, 10, 20}, 3, STATUS_ENDED, -1},
+	};
+	struct config_phase phases[3] = {
+	    {.name = (char[]){"a"}}, {.name = (char[]){"b"}}, {.name = (char[]){"c"}}};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct status *st = mixing();
+
+		for (size_t k = 0; k < 3; k++)
+			phases[k].start_step = rows[i].start[k];
+		config.mix.phases = phases;
+		config.mix.phases_n = rows[i].n;
+		st->state = rows[i].state;
+		derive(st);
+		assert_int_equal(st->next_phase_step, rows[i].next);
+		for (size_t k = 0; k < rows[i].n; k++)
+			if ((int64_t)rows[i].start[k] == rows[i].next)
+				assert_string_equal(st->next_phase, phases[k].name);
+		config.mix.phases_n = 0;
+		status_free(st);
+	}
+}
+
+static void
+test_what_remains_is_what_is_not_drawn_and_never_less_than_nothing(void **state)
+{
+	static const struct {
+		int64_t sealed, sequences, position, remaining;
+		bool live;
+	} rows[] = {
+	    {100, 100, 40, 60, false},
+	    {100, 120, 100, 0, false},
+	    {100, 120, 110, 0, false},
+	    {100, 120, 40, 60, true},
+	    {-1, 50, 40, 10, true},
+	    {-1, 50, 60, 0, true},
+	    {-1, 50, 40, -1, false},
+	    {0, 0, 0, 0, false},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		const struct status_domain d = {.sealed_length = rows[i].sealed,
+		    .sequences = rows[i].sequences,
+		    .position = rows[i].position,
+		    .live = rows[i].live};
+
+		assert_int_equal(status_remaining(&d), rows[i].remaining);
+	}
+}
+
+static void
+test_a_run_is_where_ledger_and_commits_say_together(void **state)
+{
+	static const struct {
+		uint64_t known, step;
+		bool committed, all;
+		enum status_run_state is;
+	} rows[] = {
+	    {0, 0, false, false, STATUS_RUN_NEW},
+	    {0, 0, true, false, STATUS_RUN_GOOD},
+	    {0, 5, true, true, STATUS_RUN_GOOD},
+	    {5, 5, true, true, STATUS_RUN_GOOD},
+	    {5, 6, true, true, STATUS_RUN_GOOD},
+	    {5, 4, true, true, STATUS_RUN_BACK},
+	    {5, 0, true, false, STATUS_RUN_LOST},
+	    {5, 0, false, false, STATUS_RUN_LOST},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		const struct status_run r = {.known = rows[i].known,
+		    .step = rows[i].step,
+		    .committed = rows[i].committed,
+		    .committed_all = rows[i].all};
+
+		assert_int_equal(status_run_state(&r), rows[i].is);
+	}
+}
+
+/* Only a run with commits can miss steps that were deleted. */
+static void
+test_a_run_whose_steps_are_deleted_is_told_if_it_stands_there(void **state)
+{
+	static const struct {
+		bool committed, kept;
+		uint64_t step, step_kept;
+		size_t told;
+	} rows[] = {
+	    {true, true, 4, 5, 1},
+	    {true, true, 5, 5, 0},
+	    {true, false, 4, 5, 0},
+	    {false, true, 0, 5, 0},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct status *st = mixing();
+
+		st->run[0].committed = st->run[0].committed_all = rows[i].committed;
+		st->run[0].step = rows[i].step;
+		st->batches_kept = rows[i].kept;
+		st->step_kept = rows[i].step_kept;
+		derive(st);
+		assert_int_equal(count_problems(st, "STATUS-RUN-NOT-KEPT"), rows[i].told);
+		status_free(st);
+	}
+}
+
+/* A mixer that waits for its trainers has a reason to be silent. */
+static void
+test_a_mixer_at_its_limit_is_not_silent_but_waits(void **state)
+{
+	for (int64_t step = 67; step < 70; step++) {
+		struct status *st = mixing();
+
+		(void)state;
+		st->ledger.step_next = step; /* the run is at 4, and may be 64 behind */
+		st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+		derive(st);
+		assert_int_equal(st->step_limit, 68);
+		assert_int_equal(count_problems(st, "STATUS-SILENT"), step < 68);
+		assert_int_equal(count_problems(st, "STATUS-LEAD"), step >= 68);
+		status_free(st);
+	}
+}
+
+/* Weights by size follow from the lengths of each domain's own partitions. */
+static void
+test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void **state)
+{
+	static const uint64_t sequences[] = {100, 120, 180};
+	const struct config_plan_length length[] = {
+	    {1, &sequences[0], NULL}, {2, &sequences[1], NULL}};
+	struct status *st = mixing();
+	struct config_plan plan;
+
+	(void)state;
+	assert_int_equal(config_plan_open(&plan, &config, length, &f), FAIL_NONE);
+	assert_int_equal(bound_config_text(&st->ledger.config, &config, &plan, 7, &f), FAIL_NONE);
+	config_plan_close(&plan);
+	st->ledger.tokenizer = 7;
+	for (size_t i = 0; i < 2; i++) {
+		struct status_domain *d = &st->domain[i];
+
+		d->partition = calloc(d->partitions_n, sizeof(*d->partition));
+		for (size_t p = 0; p < d->partitions_n; p++)
+			d->partition[p] = (struct status_partition){
+			    .sequences = sequences[i + p], .sealed = true};
+	}
+	config.mix.weights_kind = CONFIG_WEIGHTS_SIZE;
+	derive(st);
+	config.mix.weights_kind = CONFIG_WEIGHTS_MAP;
+	assert_int_equal(count_problems(st, "STATUS-CONFIG"), 1);
+	assert_non_null(strstr(st->config_why.text, "code.weight: 1.0 in the ledger, 0.25 in the"));
+	assert_non_null(strstr(st->config_why.text, "web.weight: 3.0 in the ledger, 0.75 in the"));
+	status_free(st);
+}
+
 int
 main(void)
 {
@@ -928,6 +1161,14 @@ main(void)
 	    cmocka_unit_test(
 		test_the_first_end_of_an_epoch_is_that_of_the_domain_with_the_fewest_steps_left),
 	    cmocka_unit_test(test_a_deviation_below_two_is_promised_for_deficit_without_lending),
+	    cmocka_unit_test(test_records_that_were_cut_off_are_told_unless_the_mix_skips_them_all),
+	    cmocka_unit_test(test_the_next_phase_is_the_first_that_no_step_has_begun),
+	    cmocka_unit_test(test_what_remains_is_what_is_not_drawn_and_never_less_than_nothing),
+	    cmocka_unit_test(test_a_run_is_where_ledger_and_commits_say_together),
+	    cmocka_unit_test(test_a_run_whose_steps_are_deleted_is_told_if_it_stands_there),
+	    cmocka_unit_test(test_a_mixer_at_its_limit_is_not_silent_but_waits),
+	    cmocka_unit_test(
+		test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
