@@ -94,17 +94,33 @@ test_whatever_changes_ids_changes_the_fingerprint(void **unused)
 				 "\"individual_digits\": true}, \"normalizer\": "},
 	};
 	uint64_t usual = fingerprint_of("", "");
-	struct tokenizer *t;
 
 	(void)unused;
 	EACH_ROW(i, other)
 		assert_true(fingerprint_of(other[i][0], other[i][1]) != usual);
-	t = open_changed("", "", false, true);
-	assert_true(tokenizer_fingerprint(t) != usual);
-	tokenizer_close(t);
-	t = open_changed("", "", true, false);
-	assert_true(tokenizer_fingerprint(t) != usual);
-	tokenizer_close(t);
+}
+
+/* Bits of a combination: three members of the model, add_special, special_as_text. */
+static void
+test_every_combination_of_flags_has_a_fingerprint_of_its_own(void **unused)
+{
+	static const char *const truth[] = {"false", "true"};
+	uint64_t found[32];
+
+	(void)unused;
+	for (unsigned bits = 0; bits < 32; bits++) {
+		struct tokenizer *t;
+		char new[128];
+
+		snprintf(new, sizeof(new),
+		    "\"fuse_unk\": %s, \"byte_fallback\": %s, \"ignore_merges\": %s",
+		    truth[bits & 1], truth[bits >> 1 & 1], truth[bits >> 2 & 1]);
+		t = open_changed("\"fuse_unk\": true", new, bits & 8, bits & 16);
+		found[bits] = tokenizer_fingerprint(t);
+		tokenizer_close(t);
+		for (unsigned k = 0; k < bits; k++)
+			assert_true(found[k] != found[bits]);
+	}
 }
 
 /* The ids of a text, as a text. */
@@ -341,6 +357,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_files_that_say_the_same_have_one_fingerprint),
 	    cmocka_unit_test(test_whatever_changes_ids_changes_the_fingerprint),
+	    cmocka_unit_test(test_every_combination_of_flags_has_a_fingerprint_of_its_own),
 	    cmocka_unit_test(test_ids_are_those_of_tokenizers),
 	    cmocka_unit_test(test_special_tokens_are_text_where_that_is_asked_for),
 	    cmocka_unit_test(test_eos_is_an_added_token_or_one_of_the_vocabulary),
