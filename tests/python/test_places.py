@@ -1,10 +1,13 @@
 """What is given, trained, committed and kept in a training process: the decisions of the Python package, without a broker."""
 
+import datetime
 import http.client
 import importlib
 import math
 import os
+import random
 import re
+import statistics
 import types
 import warnings
 
@@ -394,6 +397,141 @@ def test_half_a_window_of_losses_but_at_least_20_come_before_the_first_spike(pac
         for step in range(enough - 1):
             early.add(step, 1.0 + 0.001 * (step % 2))
         assert early.add(enough - 1, 9.0) is None
+
+
+def rule(losses, window, sigmas):
+    """Which of the losses is the first spike, by the definition."""
+    for n, loss in enumerate(losses):
+        before = losses[max(0, n - window):n]
+        if not math.isfinite(loss):
+            return n
+        if len(before) >= min(window, max(20, window // 2)) and len(before) > 1 and (
+                loss > statistics.mean(before) + sigmas * statistics.stdev(before)):
+            return n
+    return None
+
+
+@pytest.mark.parametrize("window", [2, 3, 10, 19, 20, 21, 39, 40, 41, 42, 60])
+def test_the_first_spike_is_that_of_the_definition(package, window):
+    print("seed", window)
+    chosen, found = random.Random(window), []
+    for _ in range(60):
+        losses = [3 + chosen.random() + chosen.choice([0, 0, 0, 0, 4]) * (n % 9 == 8) for n in range(70)]
+        sigmas = chosen.choice([1.5, 2.0, 3.0])
+        spikes = package.riffle.Spikes(window=window, sigmas=sigmas)
+        if chosen.random() < 0.5:  # the same behind a state
+            other = package.riffle.Spikes(window=window, sigmas=sigmas)
+            other.load_state_dict(spikes.state_dict())
+            spikes = other
+        found.append(next((n for n, loss in enumerate(losses) if spikes.add(n, loss)), None))
+        assert found[-1] == rule(losses, window, sigmas)
+    assert len(set(found)) > 3
+
+
+def test_steps_that_the_model_has_lost_are_forgotten_from_the_checkpoint_on(package):
+    spikes = package.riffle.Spikes(back=2)
+    for step in range(10):
+        spikes.add(step, 3.0)
+    for again in (9, 8):
+        with pytest.raises(package.riffle.UsageError, match=f"step {again} comes after that of step 9"):
+            spikes.add(again, 3.0)
+    assert spikes.add(10, math.inf, [4, 10, 11]).checkpoint == 4
+    assert [step for step, _ in spikes.state_dict()["losses"]] == [0, 1, 2, 3]
+    assert spikes.add(11, math.inf, [11]).checkpoint == 11, "none is early enough: the first, also of the very step"
+    assert len(spikes.spikes) == 2
+
+
+@pytest.fixture
+def asked(part, monkeypatch):
+    """The commands that skip_on_spike() would have run, and a reader of each rank."""
+    calls = []
+
+    def run(words, bootstrap, timeout):
+        calls.append((words, bootstrap, timeout))
+        return types.SimpleNamespace(returncode=0, stdout='said\n{"id": 1}\n', stderr="")
+
+    monkeypatch.setattr(part("_program"), "run", run)
+    calls_and = types.SimpleNamespace(calls=calls)
+    calls_and.reader = lambda rank: types.SimpleNamespace(rank=rank, run="r", mix="m", bootstrap="b:1", properties={}, position=8,
+                                                          spikes=part("spikes").Spikes(back=1, keep_out=3))
+    return calls_and
+
+
+@pytest.mark.parametrize("timeout, words, patience", [(None, [], 90), (0, ["--timeout", "1"], 90), (0.5, ["--timeout", "1"], 60.5),
+                                                      (7, ["--timeout", "7"], 67)])
+def test_rank_0_asks_the_mix_to_keep_a_spike_out(package, asked, timeout, words, patience):
+    for rank in (0, 1):
+        reader = asked.reader(rank)
+        assert package.riffle.skip_on_spike(reader, 1.0, timeout=timeout) is None and reader.spikes.state_dict()["losses"] == [[7, 1.0]]
+        reader.position += 1
+        found = package.riffle.skip_on_spike(reader, math.nan, timeout=timeout, checkpoints=[2, 7])
+        assert (found.step, found.checkpoint, found.kept_out) == (8, 7, (6, 9))
+        assert found.answers == (({"id": 1},) if rank == 0 else ()) and reader.spikes.spikes == [found]
+    assert asked.calls == [(["skip", "--steps", "6..9", "--id", "spike-r-8", "--json", *words, "--mix", "m"], "b:1", patience)]
+    none = package.riffle.Spikes(keep_out=0)
+    package.riffle.skip_on_spike(asked.reader(0), math.nan, none, step=3)
+    assert len(asked.calls) == 1 and none.spikes[0].step == 3
+
+
+def test_a_request_that_fails_is_warned_of(package, part, asked, monkeypatch, caplog):
+    reader = asked.reader(0)
+    monkeypatch.setattr(part("_program"), "run", lambda *_: types.SimpleNamespace(returncode=1, stdout="", stderr="no mix\n"))
+    assert package.riffle.skip_on_spike(reader, math.nan).answers == ()
+    assert "the mix does not keep out steps=5..8 (exit 1): no mix" in caplog.text
+
+    def fail(*_):
+        raise OSError("no program")
+
+    monkeypatch.setattr(part("_program"), "run", fail)
+    assert package.riffle.skip_on_spike(asked.reader(0), math.nan).answers == ()
+    assert "the mix was not asked to keep out steps=5..8: no program" in caplog.text
+    with pytest.raises(package.riffle.UsageError, match="give step="):
+        package.riffle.skip_on_spike(types.SimpleNamespace(spikes=reader.spikes), math.nan)
+
+
+# ---- a time
+
+
+@pytest.mark.parametrize("time, words", [
+    (1769855430, "1769855430.000"), (1769855430.5, "1769855430.500"), (0.0004, "0.000"), (-1, "-1.000"), ("2026-01-31", "2026-01-31"),
+    (datetime.datetime(2026, 1, 31, 12, 30, 30, 5, datetime.timezone(datetime.timedelta(hours=2))), "2026-01-31T10:30:30.000005Z"),
+])
+def test_a_time_is_a_word_of_the_command_line(package, part, monkeypatch, time, words):
+    calls = []
+
+    def run(words, bootstrap=None):
+        calls.append((words, bootstrap))
+        return types.SimpleNamespace(returncode=0, stdout='{"step": 12}', stderr="")
+
+    monkeypatch.setattr(part("_program"), "run", run)
+    assert package.riffle.step_at_time("m", time, "b:1", domain="d", config="c.yml") == 12
+    assert package.riffle.step_at_time("m", time, properties={"client.id": "x"}) == 12
+    assert calls == [(["inspect", f"--from-time={words}", "--json", "--domain=d", "-c", "c.yml", "--mix", "m"], "b:1"),
+                     (["inspect", f"--from-time={words}", "--json", "--mix", "m", "-X", "client.id=x"], None)]
+
+
+@pytest.mark.parametrize("time", [math.nan, math.inf, datetime.datetime(2026, 1, 31), "a\0"])
+def test_a_time_that_is_none_is_refused(package, time):
+    with pytest.raises(package.riffle.UsageError):
+        package.riffle.step_at_time("m", time)
+
+
+@pytest.mark.parametrize("code, kind", [(2, "UsageError"), (1, "RiffleError"), (3, "RiffleError")])
+def test_a_time_without_a_step_is_the_error_of_the_program(package, part, monkeypatch, code, kind):
+    for said, shown in (("no such domain\n", "no such domain"), ("", f"riffle inspect ended with {code}")):
+        monkeypatch.setattr(part("_program"), "run", lambda *_: types.SimpleNamespace(returncode=code, stdout="", stderr=said))
+        with pytest.raises(package.riffle.RiffleError, match=shown) as why:
+            package.riffle.step_at_time("m", 1)
+        assert type(why.value).__name__ == kind
+
+
+@pytest.mark.parametrize("name", ["sasl.password", "ssl.key.pem", "ssl.key", "sasl.jaas.config", "oauth.token", "client.secret", "SSL.PASSWORD"])
+def test_a_secret_is_no_word_of_a_command_line(package, part, name):
+    words = part("_program").mix_words
+    with pytest.raises(package.riffle.UsageError, match=f"property {re.escape(name)} would show"):
+        words("m", None, {"client.id": "x", name: "y"})
+    assert words("m", "c.yml", {name: "y"}) == ["-c", "c.yml", "--mix", "m"]
+    assert words("m", None) == ["--mix", "m"]
 
 
 @pytest.mark.parametrize("checkpoints, chosen", [([], None), ([10, 50, 100, 150], 50), ([10, 51], 10), ([60, 90], 60), ([200], None),
