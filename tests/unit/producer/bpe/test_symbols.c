@@ -108,12 +108,46 @@ test_a_character_falls_back_only_if_all_of_its_bytes_have_a_token(void **unused)
 	free(v.slot);
 }
 
+/* As many tokens as a power of two, on both sides of it: the search for another one ends. */
+static void
+test_a_vocabulary_of_any_size_knows_its_tokens_and_no_other(void **unused)
+{
+	static const uint32_t sizes[] = {1, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 128, 256};
+
+	(void)unused;
+	EACH_ROW(k, sizes) {
+		uint8_t text[3 * 256];
+		uint32_t start[257] = {0}, first, second;
+		struct vocabulary v = {.bytes = text, .start = start, .ids = sizes[k]};
+		struct failure f;
+
+		/* Tokens of one to three bytes: its number, then 'x'. */
+		for (uint32_t i = 0; i < v.ids; i++) {
+			uint32_t n = 1 + i % 3;
+
+			memset(text + start[i], 'x', n);
+			text[start[i]] = (uint8_t)i;
+			start[i + 1] = start[i] + n;
+		}
+		assert_int_equal(vocabulary_index(&v, &first, &second, &f), FAIL_NONE);
+		for (uint32_t i = 0; i < 256; i++)
+			for (uint32_t n = 1; n <= 4; n++) {
+				const uint8_t token[] = {(uint8_t)i, 'x', 'x', 'x'};
+
+				assert_int_equal(vocabulary_find(&v, token, n),
+				    i < v.ids && n == 1 + i % 3 ? i : VOCABULARY_NONE);
+			}
+		free(v.slot);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_an_unknown_token_waits_for_a_token_and_bytes_do_not_wait_for_it),
 	    cmocka_unit_test(test_a_character_falls_back_only_if_all_of_its_bytes_have_a_token),
+	    cmocka_unit_test(test_a_vocabulary_of_any_size_knows_its_tokens_and_no_other),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -172,6 +172,37 @@ test_ids_are_those_of_tokenizers(void **unused)
 	}
 }
 
+/* More pieces than the encoder looks up at once, cut by a step that is no pattern. */
+static void
+test_many_pieces_have_the_ids_that_each_has_alone(void **unused)
+{
+	static const char once[] = "ab1ba", many_ids[] = " 3 0 2 1";
+	struct tokenizer *t = open_changed("\"normalizer\": ",
+	    "\"pre_tokenizer\": {\"type\": \"Digits\", \"individual_digits\": true}, "
+	    "\"normalizer\": ",
+	    false, false);
+	struct token_buffer ids = {NULL, 0, 0};
+	struct encoder *e = NULL;
+	char text[5 * 700 + 1] = "";
+	struct failure f;
+
+	(void)unused;
+	for (size_t i = 0; i < 700; i++)
+		memcpy(text + 5 * i, once, 5);
+	assert_int_equal(encoder_open(&e, t, &f), FAIL_NONE);
+	for (size_t n = 5; n <= 5 * 700; n += 5 * 29) {
+		ids.n = 0;
+		assert_int_equal(encoder_encode(e, text, n, &ids, &f), FAIL_NONE);
+		/* "ba" and the "ab" after it are one piece. Its ids are those of b, a and ab. */
+		assert_int_equal(ids.n, n / 5 * 4);
+		for (size_t i = 0; i < ids.n; i++)
+			assert_int_equal(ids.id[i], many_ids[i % 4 * 2 + 1] - '0');
+	}
+	token_buffer_close(&ids);
+	encoder_close(e);
+	tokenizer_close(t);
+}
+
 static void
 test_special_tokens_are_text_where_that_is_asked_for(void **unused)
 {
@@ -359,6 +390,7 @@ main(void)
 	    cmocka_unit_test(test_whatever_changes_ids_changes_the_fingerprint),
 	    cmocka_unit_test(test_every_combination_of_flags_has_a_fingerprint_of_its_own),
 	    cmocka_unit_test(test_ids_are_those_of_tokenizers),
+	    cmocka_unit_test(test_many_pieces_have_the_ids_that_each_has_alone),
 	    cmocka_unit_test(test_special_tokens_are_text_where_that_is_asked_for),
 	    cmocka_unit_test(test_eos_is_an_added_token_or_one_of_the_vocabulary),
 	    cmocka_unit_test(test_a_broken_file_is_refused_or_read),
