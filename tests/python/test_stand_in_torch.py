@@ -222,12 +222,24 @@ def test_options_that_cannot_be_are_refused(dataset, package, options, says):
 
 def test_a_run_with_commits_and_no_checkpoint_is_an_error_where_that_is_asked_for(dataset, package):
     dataset.of.committed = 5
-    found = dataset(resume="error")
-    for call in (lambda: next(iter(found)), found.state_dict):
-        with pytest.raises(package.riffle.UsageError, match="has committed all steps below 5, and no checkpoint was loaded"):
-            call()
-    found.load_state_dict({"mix": "m", "run": "r", "step": 0})
-    assert next(iter(found))["step"] == 0
+    for step in (None, 3, 5, 7):
+        found = dataset(resume="error", step=step)
+        for call in (lambda: next(iter(found)), found.state_dict):
+            with pytest.raises(package.riffle.UsageError, match="has committed all steps below 5, and no checkpoint was loaded"):
+                call()
+        found.load_state_dict({"mix": "m", "run": "r", "step": 0})
+        assert next(iter(found))["step"] == 0
+
+
+def test_a_number_of_steps_alone_is_a_checkpoint_too(dataset):
+    dataset.of.committed = 5
+    found = dataset(step=2)
+    found.load_state_dict({"mix": "m", "run": "r", "step": 3, "samples": 7, "origin": 1})
+    found._go_to(4)
+    items = iter(found)
+    (item, said), _ = warned(lambda: next(items)), next(items)
+    assert item["step"] == 4 and said == [], "whoever loads a checkpoint is not warned of the run's commits"
+    assert found.state_dict(4 * 6) == {"mix": "m", "run": "r", "step": 6, "samples": 24}
 
 
 @pytest.mark.parametrize("micro_batch, items", [(None, 1), (4, 1), (2, 2), (1, 4)])
