@@ -120,6 +120,10 @@ test_shares_of_many_have_the_bits_of_numpys_sums(void **state)
 		assert_int_equal(weights_share(share, raw, name, row[k].n, 1, &f), FAIL_NONE);
 		assert_true(weights_double(share[0]) == row[k].first);
 	}
+	for (size_t i = 0; i < 8; i++) /* eight running sums of one each */
+		raw[i] = 1.0 / (double)(5 * i % 8 + 5);
+	assert_int_equal(weights_share(share, raw, name, 8, 1, &f), FAIL_NONE);
+	assert_true(weights_double(share[0]) == 0x1.919dee988b4e2p-3);
 }
 
 static void

@@ -152,6 +152,7 @@ test_the_log_is_due_after_ten_seconds_and_a_terminal_at_once(void **state)
 	(void)state;
 	progress_begin(&log, "code", "steps", 10, 0);
 	assert_false(log.terminal);
+	assert_int_equal(log.shown_ms, log.began_ms);
 	log.shown_ms = clock_ms() - PROGRESS_LOG_MS / 2;
 	assert_false(progress_due(&log));
 	pty_begin(&t, 63); /* a long bar would fill it; the last column stays free */
