@@ -435,6 +435,10 @@ def test_learning_rates_are_scaled_inside_of_the_step_alone(stand_in, package):
         optimizer.before.pop()
         assert seen == used
         assert optimizer.param_groups[0]["lr"] == 0.5 and float(tensor[0]) == 8.0 and optimizer.param_groups[1]["lr"] is tensor
+    for rate in (0.75, 0.5):  # as a scheduler changes it between two steps
+        scale.factor, optimizer.param_groups[0]["lr"] = 2.0, rate
+        optimizer.step()
+        assert optimizer.used[0] == 2 * rate and optimizer.param_groups[0]["lr"] == rate
     scale.factor = 9.0
     scale.close()
     optimizer.step()

@@ -117,13 +117,13 @@ test_a_stop_ends_the_wait_for_room_and_closing_frees_what_is_left(void **unused)
 	chunk_queue_close(q);
 }
 
-/* A chunk of so many bytes, which are not there. */
+/* A chunk that claims to hold N bytes; nothing reads them. */
 static struct chunk *
-heavy_chunk(uint64_t document, uint64_t bytes)
+heavy_chunk(uint64_t document, uint64_t n)
 {
 	struct chunk *c = chunk_of(document);
 
-	c->record[0].n = bytes;
+	c->record[0].n = n;
 	return c;
 }
 

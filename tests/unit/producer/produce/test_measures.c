@@ -59,7 +59,7 @@ test_parts_count_into_the_rows_of_their_domains(void **unused)
 	measures_close(m);
 }
 
-/* Parts end in any order; inputs that begin with one domain are told apart; unwanted rows are not. */
+/* Two inputs that begin with the same domain are two inputs. */
 static void
 test_parts_that_end_in_any_order_leave_the_others(void **unused)
 {
