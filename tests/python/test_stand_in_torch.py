@@ -396,10 +396,11 @@ def test_an_iteration_over_rounds_ends_with_the_round(dataset, stand_in, begin, 
 
 
 @pytest.mark.parametrize("lanes, rank, world, micro_batch, items", [(4, 0, 1, None, 3), (4, 0, 1, 2, 6), (4, 1, 2, 1, 6), (4, 3, 4, None, 3),
-                                                                  (8, 2, 3, None, 3), (8, 0, 3, 1, 9)])
+                                                                  (8, 2, 3, None, 3), (8, 0, 3, 1, 9),
+                                                                  (10, 1, 4, 1, 6), (10, 0, 4, 1, 9), (10, 2, 4, 1, 9)])
 def test_a_round_has_so_many_items_on_a_rank(dataset, stand_in, lanes, rank, world, micro_batch, items):
     found = dataset(kind=stand_in.part("torch").RoundDataset, rank=rank, world=world, micro_batch=micro_batch, uneven=True)
-    found._found = stand_in.part("reader").Rounds(3 * 8, 3, 8 if lanes == 8 else 4, lanes)
+    found._found = stand_in.part("reader").Rounds(3 * lanes, 3, lanes, lanes)
     assert len(found) == items
 
 
@@ -495,7 +496,8 @@ def test_an_item_of_a_loader_is_followed_by_its_losses_and_its_step(dataset, sta
     loader, optimizer = module.RankLoader("m", rank=0, world=1, micro_batch=2, item=lambda item: item["domain_index"]), Optimizer(1.0)
     loader.scales(optimizer)
     items, labels = iter(loader), np.zeros((2, 4))
-    losses = types.SimpleNamespace(detach=lambda: types.SimpleNamespace(float=lambda: labels + 1.5))
+    values = itertools.count(1.5)
+    losses = types.SimpleNamespace(detach=lambda: types.SimpleNamespace(float=lambda: labels + next(values)))
     assert next(items).tolist() == [4, 9] and (loader.step, loader.lr_scale, loader.phase, loader.waiting) == (0, 0.5, "warm", 1)
     with pytest.raises(package.riffle.UsageError, match="an optimiser step of the trainer is not a step of mix m \\(step 0\\)"):
         loader.trained()  # half of it
@@ -504,13 +506,17 @@ def test_an_item_of_a_loader_is_followed_by_its_losses_and_its_step(dataset, sta
     loader.add(losses, labels)
     with pytest.raises(package.riffle.UsageError, match="are known already"):
         loader.add(losses, labels)
-    assert loader.dataset._sums == {"a": (12.0, 0.0, 8), "b": (6.0, 0.0, 4), "c": (6.0, 0.0, 4)}
+    assert loader.dataset._sums == {"a": (16.0, 0.0, 8), "b": (6.0, 0.0, 4), "c": (10.0, 0.0, 4)}
     optimizer.step()
     assert optimizer.used == [0.5]
     loader.trained()
     assert loader.state_dict()["step"] == 1
     next(items), next(items)
-    with pytest.raises(package.riffle.UsageError, match="not a step of mix m \\(step 1\\)"):
+    loader.trained()  # without its losses
+    next(items)
+    assert loader.waiting == 1
+    next(items)
+    with pytest.raises(package.riffle.UsageError, match="not a step of mix m \\(step 2\\)"):
         next(items)
     loader.load_state_dict({})
     loader.load_state_dict({"mix": "m", "run": "trainers", "step": 4})
