@@ -7,6 +7,7 @@ import math
 import os
 import random
 import re
+import socket
 import statistics
 import types
 import warnings
@@ -51,6 +52,69 @@ def test_the_last_places_are_known_and_earlier_ones_are_not(places_of, place):
         assert places.place(step).step == step and places.place(step).offsets.tolist() == [10 * step, 10 * step + 1]
     assert [places.place(step) for step in (0, 5, 10)] == [None] * 3
     assert places.given == 9 and places.lead == 8 and places.reader == os.getpid()
+
+
+def test_a_beginning_and_other_lanes_leave_nothing_of_what_was_there(part, places_of, place):
+    """Of the same calls each place of a used array equals that of a fresh one."""
+    def used():
+        places = places_of()
+        places.reads(place(0))
+        for step, batch in ((1, 4), (2, 8), (3, 8)):
+            places.put(place(step), batch)
+        places.note_trained(place(2))
+        places.end()
+        return places
+
+    names = ("start", "given", "trained", "reader", "ended", "batch", "mixed", "known", "is_trained")
+    fresh, places = places_of(), used()
+    for one in (fresh, places):
+        one.begin(5)
+    assert [getattr(places, name) for name in names] == [getattr(fresh, name) for name in names]
+    assert used().ended == 1 and used().mixed == 1 and used().trained == 2
+    places = used()
+    places.reads(place(3))
+    assert (places.ended, places.given) == (0, 3)
+    places = used()
+    places.reads_from(3, place(3))
+    assert places.ended == 0
+    three, fresh, places = part("progress").Place(4, 8, np.arange(3)), places_of(), used()
+    for one in (fresh, places):
+        one.put(three)
+    head = part("progress")._HEAD
+    assert places.words[head:].tolist() == fresh.words[head:].tolist()
+
+
+def test_a_number_of_samples_behind_a_place_that_is_not_known_is_not_known(places_of, place):
+    places = places_of()
+    places.reads(place(5))  # what steps 0 to 4 had is not known
+    for step, batch in ((6, 8), (7, 4)):
+        places.put(place(step), batch)
+    assert places.mixed and [places.steps_of(samples) for samples in range(1, 14)] == [None] * 13
+
+
+def test_what_a_progress_refuses_was_not_trained(part, places_of, place, package):
+    places = places_of()
+    places.reads(place(0))
+    places.put(place(1), 4)
+    calls = []
+
+    class Progress:
+        def trained(self, at, losses):
+            calls.append((at.step, losses))
+            if len(calls) == 1:
+                raise package.riffle.UsageError("no")
+
+        def close(self):
+            calls.append("closed")
+
+    training = part("progress").Training(places, Progress)
+    with pytest.raises(package.riffle.UsageError):
+        training.trained(None, {"a": 1})
+    assert not places.is_trained
+    training.trained(0, None)
+    assert places.known == 1 and calls == [(1, {"a": 1}), (1, None)]
+    training.begin(7)
+    assert calls[-1] == "closed" and training.progress is None and not places.is_trained and places.known == 7
 
 
 def test_half_of_a_place_is_none(places_of, place):
@@ -272,6 +336,26 @@ def test_a_state_is_made_without_hashes_if_the_broker_does_not_answer_and_it_is_
 # ---- sequences by index
 
 
+def test_a_state_that_the_ledger_has_not_come_to_is_pending_until_another_one_is_loaded(states, part, monkeypatch):
+    checkpoint, answers = part("checkpoint"), []
+    monkeypatch.setattr(checkpoint, "uninterrupted", lambda _: answers.pop(0))
+    monkeypatch.setattr(part("reader"), "options_of", lambda *_: types.SimpleNamespace())
+    monkeypatch.setattr(checkpoint.log, "write", lambda *_: None)
+    timeout, ok = checkpoint.c.TIMEOUT, checkpoint.c.OK
+    given = {"mix": "m", "run": "r", "step": 9, "schedule": 11, "choices_step": 9, "choices": 33}
+
+    answers[:] = [timeout, ok, timeout]
+    state = dict(given)
+    assert states.step_of(state) == 9
+    state["step"] = 0  # of the caller
+    assert states.pending == given
+    states.step_of(given)
+    assert states.pending is None
+    states.step_of(given)
+    states.step_of({"mix": "m", "run": "r", "step": 0})  # has no hashes: there is nothing to wait for
+    assert states.pending is None and answers == []
+
+
 @pytest.fixture
 def sequences(part, monkeypatch):
     """sequences(...): riffle.Sequences of a mix with 4 lanes and 8 sequences in each of 5 steps, which a fake reader gives."""
@@ -351,6 +435,20 @@ def test_the_steps_that_were_asked_for_last_are_kept(sequences):
         s.step(number)
     assert list(s._held) == [0, 2]
     assert [step.step for step, _ in s.find([33, 0, 17])] == [4, 0, 2]
+
+
+def test_a_mix_that_ends_later_has_a_length_then_and_what_was_given_stays_so(sequences, part, monkeypatch):
+    s = sequences()
+    extents = [part("reader").Extent(2, 8, 4, 16, False, True), part("reader").Extent(5, 8, 4, 16, True, True)]
+    monkeypatch.setattr(part("sequences"), "find_extent", lambda *_, **__: extents.pop(0))
+    assert s.batch == 8 and len(s) == 40 and len(s) == 40 and extents == []
+    s = sequences(keep=1)
+    monkeypatch.setattr(part("sequences"), "find_extent", lambda *_, **__: part("reader").Extent(5, 8, 4, 16, True, True))
+    assert s.places == range(0, 8)
+    s.take_rank(1, 2)
+    assert s.places == range(4, 8)
+    assert s[36][0].step == 4 and s._places.given == 5
+    assert s[4][0].step == 0 and s._places.given == 5
 
 
 def test_jumps_in_a_row_are_warned_of_once(sequences, part, monkeypatch):
@@ -613,6 +711,42 @@ def test_a_listener_of_this_machine_answers_those_who_call_it_by_an_address(pack
         assert answer(url, Host="metrics.example") == 401
 
 
+@pytest.mark.parametrize("method, path, status, has_body", [
+    ("GET", "/metrics", 200, True), ("HEAD", "/metrics", 200, False), ("GET", "/metrics?x=/", 200, True), ("GET", "/", 404, True),
+    ("GET", "/metrics/", 404, True), ("HEAD", "/x", 404, False), ("POST", "/metrics", 405, True), ("PUT", "/metrics", 405, True),
+    ("DELETE", "/metrics", 405, True), ("POST", "/x", 404, True)])
+def test_metrics_are_read_at_their_path_and_by_no_other_method(package, method, path, status, has_body):
+    with package.riffle.serve_metrics(0) as server, socket.create_connection(
+            ("127.0.0.1", int(server.url.split(":")[2].split("/")[0])), timeout=20) as found:
+        found.sendall(f"{method} {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        head, _, body = b"".join(iter(lambda: found.recv(1 << 16), b"")).decode().partition("\r\n\r\n")
+        assert head.split()[1] == str(status) and ("Allow: GET, HEAD" in head) == (status == 405)
+        length = int(head.split("Content-Length: ")[1].split()[0])
+        assert len(body) == (length if has_body else 0)
+
+
+def test_few_connections_are_open_at_a_time_and_one_that_has_ended_makes_room(part, monkeypatch):
+    metrics, taken, cut = part("metrics"), [], []
+    monkeypatch.setattr(metrics.ThreadingHTTPServer, "process_request", lambda self, request, _: taken.append(request))
+    monkeypatch.setattr(metrics.ThreadingHTTPServer, "shutdown_request", lambda self, request: cut.append(request))
+    server = object.__new__(metrics._Server)
+    server._until = {}
+    for request in range(9):
+        server.process_request(request, None)
+    assert (taken, cut) == (list(range(8)), [8])
+    for request in range(9, 30):
+        server.shutdown_request(request - 9 if request < 17 else request - 8)
+        server.process_request(request, None)
+        assert taken[-1] == request and len(server._until) == 8
+
+
+def test_a_figure_keeps_all_its_digits_and_is_a_counter_by_its_metric(part):
+    merged = part("metrics").merged
+    assert merged([text(2**53 - 1, 0.1)]) == text(2**53 - 1, "0.10000000000000001")
+    gauge = '# HELP riffle_b how\n# TYPE riffle_b gauge\nriffle_b{of="riffle_a_total"} '
+    assert merged([f"{gauge}7\n", f"{gauge}5\n"]) == f"{gauge}5\n"
+
+
 # ---- the text of a step
 
 
@@ -636,6 +770,25 @@ def test_a_document_is_cut_behind_its_width_and_no_control_character_is_printed(
         assert lines[4:] == shown
     assert next(peek.lines_of({**step, "phase": "warm"}, [sequence], True, 0)) == (
         "step 3 of m, version 1, phase warm: 1 sequences   \x1b[1;36ma 1\x1b[0m")
+
+
+def test_domains_have_colours_in_the_order_of_their_names_and_again_from_the_first(part):
+    peek, names = part("peek"), [f"d{i:02}" for i in range(26)]
+    sequences = [{"domain": name, "partition": 0, "ordinal": 0, "lane": 0, "slot": 0, "epoch": 0, "documents": []}
+                 for name in reversed(names)]
+    first = next(peek.lines_of({"step": 0, "mix": "m", "version": 0, "phase": ""}, sequences, True, 0))
+    assert re.findall(r"1;(\d+)m(\w+)", first) == [(str(peek._COLOURS[i % 12]), name) for i, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("words, fits", [([], True), (["--rank", "0", "--world", "1"], True), (["--rank", "1", "--world", "2"], True),
+                                         (["--rank", "1", "--world", "1"], False), (["--rank", "-1", "--world", "1"], False),
+                                         (["--rank", "0"], False), (["--world", "1"], False), (["--width", "-1"], False)])
+def test_a_rank_is_given_with_its_world_and_below_it(part, words, fits, capsys):
+    if fits:
+        assert part("peek")._arguments(["-c", "x.yml", "3", *words]).step == 3
+    else:
+        with pytest.raises(SystemExit):
+            part("peek")._arguments(["-c", "x.yml", "3", *words])
 
 
 @pytest.mark.parametrize("tty, environ, colours", [(True, {"TERM": "xterm"}, True), (False, {"TERM": "xterm"}, False), (True, {}, False),
