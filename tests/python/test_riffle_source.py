@@ -591,3 +591,21 @@ def test_options_have_the_values_that_are_given(parts, monkeypatch):
                 parts.resume()
         else:
             assert parts.resume() == rows
+
+
+@pytest.mark.parametrize("looks, read, refused", [
+    (["b d", "b d e"], "bde", None), (["b d", "a b d"], "bd", "a"), (["b d", "b c d"], "bd", "c"), (["b d", "d", "b d e"], "bde", None),
+    (["b", "b d", "b c d e"], "bd", "c")])
+def test_a_new_file_sorts_behind_all_that_were_read_and_hidden_ones_are_told_once(parts, monkeypatch, capsys, looks, read, refused):
+    rest, found = [look.split() for look in looks], []
+
+    def sleep(_):
+        if not rest:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(parts, "list_files", lambda _: ([(None, name, name) for name in rest.pop(0)], {"_x"}))
+    monkeypatch.setattr(parts, "print_file", lambda fs, path, name, columns, printer: found.append(name))
+    monkeypatch.setattr(parts.time, "sleep", sleep)
+    with pytest.raises(parts.Failure if refused else KeyboardInterrupt, match=f"{refused}: came after" if refused else None):
+        parts.print_sources(parts.arguments(["x", "--watch", "1"]), parts.Printer(io.BytesIO(), 0, None))
+    assert "".join(found) == read and capsys.readouterr().err.count("left out") == 1
