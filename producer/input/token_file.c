@@ -510,7 +510,8 @@ check_width(struct token_file *t, struct failure *f)
 			    "every second of its tokens is 0: they may have %u bytes. Compare "
 			    "token_bytes, or the header or index, with the program that "
 			    "made the file",
-			    t->o.name, t->width, t->width == 1 ? "" : "s", 2 * t->width);
+			    TEXT_VALUE(t->o.name), t->width, t->width == 1 ? "" : "s",
+			    2 * t->width);
 			return FAIL_NONE;
 		}
 	if (bits < 32 && t->o.entries > UINT32_C(1) << bits)

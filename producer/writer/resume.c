@@ -173,8 +173,8 @@ take_end(struct resume *out, const struct sequence_end *end, struct failure *f)
 	return FAIL_NONE;
 }
 
-static enum fail_code
-take_record(struct resume *out, const uint8_t *bytes, size_t n, const struct resume_expected *e,
+enum fail_code
+resume_take(struct resume *out, const uint8_t *bytes, size_t n, const struct resume_expected *e,
     struct failure *f)
 {
 	enum schema_record which;
@@ -340,7 +340,7 @@ resume_ask(struct resume *out, rd_kafka_t *reader, const char *topic, int32_t pa
 	code = overlap_check(
 	    &msg, reader, topic, partition, expected->overlap_bytes, expected->domain, f);
 	if (code == FAIL_NONE)
-		code = take_record(out, msg->payload, msg->len, expected, f);
+		code = resume_take(out, msg->payload, msg->len, expected, f);
 	if (out->state == RESUME_ENDED)
 		take_bytes(out, msg);
 	else if (out->state == RESUME_PARTIAL)

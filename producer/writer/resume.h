@@ -114,6 +114,10 @@ enum fail_code resume_ask(struct resume *out, rd_kafka_t *reader, const char *to
     int32_t partition, const struct resume_expected *expected, struct failure *f);
 void resume_close(struct resume *r); /* ends what *r owns, not *r */
 
+/* What the last record says, a Sequence or an End: fills a zeroed *out. Fails as resume_ask(). */
+enum fail_code resume_take(struct resume *out, const uint8_t *bytes, size_t n,
+    const struct resume_expected *e, struct failure *f);
+
 /* An ended partition is to be appended to; others stay as they are. */
 void resume_append(struct resume *r);
 

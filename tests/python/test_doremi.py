@@ -1,6 +1,7 @@
 """riffle.DoReMi, riffle.ODM and riffle.domain_sums: the in-process learners, without a broker and without torch."""
 
 import argparse
+import copy
 import math
 import random
 import sys
@@ -151,7 +152,83 @@ def test_a_checkpoint_of_a_bandit_continues_it_without_what_was_added_since(riff
         riffle.ODM(["a", "c"]).load_state_dict(state)
 
 
-@pytest.mark.parametrize("bad", [{"domains": []}, {"domains": ["a", "a"]}, {"domains": ["a"], "eta": 0},
+@pytest.fixture(params=["DoReMi", "ODM"])
+def learner(request, riffle):
+    """learner(**options): a DoReMi or an ODM of three domains."""
+    return lambda **options: getattr(riffle, request.param)(DOMAINS, **options)
+
+
+STEPS = [{"code": (4.0, 1.0, 2), "web": (9.0, 0.5, 3)}, {"news": (2.0, math.nan, 1)}, {"code": (-3.0, 0.25, 1), "news": (0.0, 0.0, 4)}]
+
+
+def test_a_used_object_that_loads_a_state_is_as_a_fresh_one_that_loads_it(riffle, learner):
+    first, fresh, used = learner(), learner(), learner(eta=3.0)
+    for step in STEPS:
+        first.update(step)
+    state = first.state_dict()
+    before = copy.deepcopy(state)
+    used.update({"web": (100.0, 7.0, 1), "news": (1.0, -1.0, 1)})
+    used.add({"web": (50.0, 50.0, 1)}) if isinstance(used, riffle.ODM) else None
+    for one in (fresh, used):
+        one.load_state_dict(state)
+        assert one.sums == {} and one.state_dict() == before
+        if isinstance(one, riffle.DoReMi):
+            with pytest.raises(riffle.UsageError, match="not known yet"):
+                one.loss_weights(DOMAINS)
+    for step in STEPS:
+        assert used.update(step) == fresh.update(step) == first.update(step)
+    assert used.state_dict() == fresh.state_dict() == first.state_dict() and state == before
+
+
+def test_a_load_between_two_steps_forgets_what_was_added(riffle):
+    doremi = riffle.DoReMi(DOMAINS)
+    state = doremi.state_dict()
+    doremi.add({"web": (1.0, 9.0, 1)})
+    with pytest.raises(riffle.UsageError, match="between add"):
+        doremi.state_dict()
+    doremi.load_state_dict(state)
+    assert doremi.sums == {} and doremi.state_dict() == state
+
+
+def test_what_a_learner_gives_is_the_callers(learner):
+    one = learner()
+    one.update(STEPS[0])
+    state = copy.deepcopy(one.state_dict())
+    for given in (one.update(STEPS[1]), one.sums, one.state_dict()["weights"]):
+        given.clear()
+    assert one.weights.keys() == set(DOMAINS) and set(state["weights"]) == set(DOMAINS)
+    taken = one.state_dict()
+    one.update(STEPS[2])
+    assert taken != one.state_dict()
+
+
+def test_a_loss_of_zero_is_a_loss_and_a_mean_has_limits(riffle):
+    assert riffle.domain_sums(np.zeros((1, 2)), ["web"]) == {"web": (0.0, 0.0, 2)}
+    odm = riffle.ODM(["a", "b"], memory=0.5, eta=2.0)
+    odm.update({"a": (8.0, 0.0, 2), "b": (6.0, 0.0, 1)})
+    assert odm.reward == {"a": 0.5 * 2 * 4, "b": 0.5 * 2 * 6}
+    odm.update({"a": (0.0, 0.0, 2)})
+    assert odm.reward == {"a": 2.0, "b": 6.0}
+    odm.update({"a": (-1e9, 0.0, 1), "b": (1e9, 0.0, 1)})
+    assert odm.reward == {"a": 1.0 - 1e6, "b": 3.0 + 1e6}
+
+
+def test_the_average_is_that_of_the_updates_and_not_of_where_they_began(riffle):
+    doremi, seen = riffle.DoReMi(["a", "b"], reference={"a": 1, "b": 9}), []
+    for n in range(1, 4):
+        seen.append(doremi.update({"a": (1.0, float(n), 1), "b": (1.0, 0.0, 1)}))
+        assert doremi.average == pytest.approx({d: sum(w[d] for w in seen) / n for d in "ab"}, rel=1e-12)
+
+
+@pytest.mark.parametrize("bad", [{"domains": ["a"], "eta": math.inf}, {"domains": ["a"], "memory": 1}, {"domains": ["a"], "memory": -0.1},
+                                 {"domains": ["a"], "eta": 0}, {"domains": ["a", "a"]}])
+def test_a_bandit_that_makes_no_sense_is_refused(riffle, bad):
+    riffle.ODM(["a"], memory=0, eta=1e-9)
+    with pytest.raises(riffle.UsageError):
+        riffle.ODM(**bad)
+
+
+@pytest.mark.parametrize("bad", [{"domains": ["a"], "reference": {"a": math.inf}}, {"domains": ["a"], "reference": {"b": 1}}, {"domains": ["a"], "eta": math.inf}, {"domains": []}, {"domains": ["a", "a"]}, {"domains": ["a"], "eta": 0},
                                  {"domains": ["a"], "smoothing": 2}, {"domains": ["a"], "smoothing": 1},
                                  {"domains": ["a"], "reference": {"a": 0}}])
 def test_what_makes_no_sense_is_refused(riffle, bad):

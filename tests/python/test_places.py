@@ -1,10 +1,14 @@
 """What is given, trained, committed and kept in a training process: the decisions of the Python package, without a broker."""
 
+import datetime
 import http.client
 import importlib
 import math
 import os
+import random
 import re
+import socket
+import statistics
 import types
 import warnings
 
@@ -48,6 +52,69 @@ def test_the_last_places_are_known_and_earlier_ones_are_not(places_of, place):
         assert places.place(step).step == step and places.place(step).offsets.tolist() == [10 * step, 10 * step + 1]
     assert [places.place(step) for step in (0, 5, 10)] == [None] * 3
     assert places.given == 9 and places.lead == 8 and places.reader == os.getpid()
+
+
+def test_a_beginning_and_other_lanes_leave_nothing_of_what_was_there(part, places_of, place):
+    """Of the same calls each place of a used array equals that of a fresh one."""
+    def used():
+        places = places_of()
+        places.reads(place(0))
+        for step, batch in ((1, 4), (2, 8), (3, 8)):
+            places.put(place(step), batch)
+        places.note_trained(place(2))
+        places.end()
+        return places
+
+    names = ("start", "given", "trained", "reader", "ended", "batch", "mixed", "known", "is_trained")
+    fresh, places = places_of(), used()
+    for one in (fresh, places):
+        one.begin(5)
+    assert [getattr(places, name) for name in names] == [getattr(fresh, name) for name in names]
+    assert used().ended == 1 and used().mixed == 1 and used().trained == 2
+    places = used()
+    places.reads(place(3))
+    assert (places.ended, places.given) == (0, 3)
+    places = used()
+    places.reads_from(3, place(3))
+    assert places.ended == 0
+    three, fresh, places = part("progress").Place(4, 8, np.arange(3)), places_of(), used()
+    for one in (fresh, places):
+        one.put(three)
+    head = part("progress")._HEAD
+    assert places.words[head:].tolist() == fresh.words[head:].tolist()
+
+
+def test_a_number_of_samples_behind_a_place_that_is_not_known_is_not_known(places_of, place):
+    places = places_of()
+    places.reads(place(5))  # what steps 0 to 4 had is not known
+    for step, batch in ((6, 8), (7, 4)):
+        places.put(place(step), batch)
+    assert places.mixed and [places.steps_of(samples) for samples in range(1, 14)] == [None] * 13
+
+
+def test_what_a_progress_refuses_was_not_trained(part, places_of, place, package):
+    places = places_of()
+    places.reads(place(0))
+    places.put(place(1), 4)
+    calls = []
+
+    class Progress:
+        def trained(self, at, losses):
+            calls.append((at.step, losses))
+            if len(calls) == 1:
+                raise package.riffle.UsageError("no")
+
+        def close(self):
+            calls.append("closed")
+
+    training = part("progress").Training(places, Progress)
+    with pytest.raises(package.riffle.UsageError):
+        training.trained(None, {"a": 1})
+    assert not places.is_trained
+    training.trained(0, None)
+    assert places.known == 1 and calls == [(1, {"a": 1}), (1, None)]
+    training.begin(7)
+    assert calls[-1] == "closed" and training.progress is None and not places.is_trained and places.known == 7
 
 
 def test_half_of_a_place_is_none(places_of, place):
@@ -269,6 +336,26 @@ def test_a_state_is_made_without_hashes_if_the_broker_does_not_answer_and_it_is_
 # ---- sequences by index
 
 
+def test_a_state_that_the_ledger_has_not_come_to_is_pending_until_another_one_is_loaded(states, part, monkeypatch):
+    checkpoint, answers = part("checkpoint"), []
+    monkeypatch.setattr(checkpoint, "uninterrupted", lambda _: answers.pop(0))
+    monkeypatch.setattr(part("reader"), "options_of", lambda *_: types.SimpleNamespace())
+    monkeypatch.setattr(checkpoint.log, "write", lambda *_: None)
+    timeout, ok = checkpoint.c.TIMEOUT, checkpoint.c.OK
+    given = {"mix": "m", "run": "r", "step": 9, "schedule": 11, "choices_step": 9, "choices": 33}
+
+    answers[:] = [timeout, ok, timeout]
+    state = dict(given)
+    assert states.step_of(state) == 9
+    state["step"] = 0  # of the caller
+    assert states.pending == given
+    states.step_of(given)
+    assert states.pending is None
+    states.step_of(given)
+    states.step_of({"mix": "m", "run": "r", "step": 0})  # has no hashes: there is nothing to wait for
+    assert states.pending is None and answers == []
+
+
 @pytest.fixture
 def sequences(part, monkeypatch):
     """sequences(...): riffle.Sequences of a mix with 4 lanes and 8 sequences in each of 5 steps, which a fake reader gives."""
@@ -350,6 +437,20 @@ def test_the_steps_that_were_asked_for_last_are_kept(sequences):
     assert [step.step for step, _ in s.find([33, 0, 17])] == [4, 0, 2]
 
 
+def test_a_mix_that_ends_later_has_a_length_then_and_what_was_given_stays_so(sequences, part, monkeypatch):
+    s = sequences()
+    extents = [part("reader").Extent(2, 8, 4, 16, False, True), part("reader").Extent(5, 8, 4, 16, True, True)]
+    monkeypatch.setattr(part("sequences"), "find_extent", lambda *_, **__: extents.pop(0))
+    assert s.batch == 8 and len(s) == 40 and len(s) == 40 and extents == []
+    s = sequences(keep=1)
+    monkeypatch.setattr(part("sequences"), "find_extent", lambda *_, **__: part("reader").Extent(5, 8, 4, 16, True, True))
+    assert s.places == range(0, 8)
+    s.take_rank(1, 2)
+    assert s.places == range(4, 8)
+    assert s[36][0].step == 4 and s._places.given == 5
+    assert s[4][0].step == 0 and s._places.given == 5
+
+
 def test_jumps_in_a_row_are_warned_of_once(sequences, part, monkeypatch):
     monkeypatch.setattr(part("sequences"), "_JUMPS", 3)
     monkeypatch.setattr(part("sequences"), "_ON", 0)
@@ -394,6 +495,126 @@ def test_half_a_window_of_losses_but_at_least_20_come_before_the_first_spike(pac
         for step in range(enough - 1):
             early.add(step, 1.0 + 0.001 * (step % 2))
         assert early.add(enough - 1, 9.0) is None
+
+
+def rule(losses, window, sigmas):
+    """Which of the losses is the first spike, by the definition."""
+    for n, loss in enumerate(losses):
+        before = losses[max(0, n - window):n]
+        if not math.isfinite(loss):
+            return n
+        if len(before) >= min(window, max(20, window // 2)) and len(before) > 1 and (
+                loss > statistics.mean(before) + sigmas * statistics.stdev(before)):
+            return n
+    return None
+
+
+@pytest.mark.parametrize("window", [2, 3, 10, 19, 20, 21, 39, 40, 41, 42, 60])
+def test_the_first_spike_is_that_of_the_definition(package, window):
+    print("seed", window)
+    chosen, found = random.Random(window), []
+    for _ in range(60):
+        losses = [3 + chosen.random() + chosen.choice([0, 0, 0, 0, 4]) * (n % 9 == 8) for n in range(70)]
+        sigmas = chosen.choice([1.5, 2.0, 3.0])
+        spikes = package.riffle.Spikes(window=window, sigmas=sigmas)
+        if chosen.random() < 0.5:  # the same behind a state
+            other = package.riffle.Spikes(window=window, sigmas=sigmas)
+            other.load_state_dict(spikes.state_dict())
+            spikes = other
+        found.append(next((n for n, loss in enumerate(losses) if spikes.add(n, loss)), None))
+        assert found[-1] == rule(losses, window, sigmas)
+    assert len(set(found)) > 3
+
+
+def test_steps_that_the_model_has_lost_are_forgotten_from_the_checkpoint_on(package):
+    spikes = package.riffle.Spikes(back=2)
+    for step in range(10):
+        spikes.add(step, 3.0)
+    for again in (9, 8):
+        with pytest.raises(package.riffle.UsageError, match=f"step {again} comes after that of step 9"):
+            spikes.add(again, 3.0)
+    assert spikes.add(10, math.inf, [4, 10, 11]).checkpoint == 4
+    assert [step for step, _ in spikes.state_dict()["losses"]] == [0, 1, 2, 3]
+    assert spikes.add(11, math.inf, [11]).checkpoint == 11, "none is early enough: the first, also of the very step"
+    assert len(spikes.spikes) == 2
+
+
+@pytest.fixture
+def asked(part, monkeypatch):
+    """The commands that skip_on_spike() would have run, and a reader of each rank."""
+    calls = []
+
+    def run(words, bootstrap, timeout):
+        calls.append((words, bootstrap, timeout))
+        return types.SimpleNamespace(returncode=0, stdout='said\n{"id": 1}\n', stderr="")
+
+    monkeypatch.setattr(part("_program"), "run", run)
+    calls_and = types.SimpleNamespace(calls=calls)
+    calls_and.reader = lambda rank: types.SimpleNamespace(rank=rank, run="r", mix="m", bootstrap="b:1", properties={}, position=8,
+                                                          spikes=part("spikes").Spikes(back=1, keep_out=3))
+    return calls_and
+
+
+@pytest.mark.parametrize("timeout, words, patience", [(None, [], 90), (0, ["--timeout", "1"], 90), (0.5, ["--timeout", "1"], 60.5),
+                                                      (7, ["--timeout", "7"], 67)])
+def test_rank_0_asks_the_mix_to_keep_a_spike_out(package, asked, timeout, words, patience):
+    for rank in (0, 1):
+        reader = asked.reader(rank)
+        assert package.riffle.skip_on_spike(reader, 1.0, timeout=timeout) is None and reader.spikes.state_dict()["losses"] == [[7, 1.0]]
+        reader.position += 1
+        found = package.riffle.skip_on_spike(reader, math.nan, timeout=timeout, checkpoints=[2, 7])
+        assert (found.step, found.checkpoint, found.kept_out) == (8, 7, (6, 9))
+        assert found.answers == (({"id": 1},) if rank == 0 else ()) and reader.spikes.spikes == [found]
+    assert asked.calls == [(["skip", "--steps", "6..9", "--id", "spike-r-8", "--json", *words, "--mix", "m"], "b:1", patience)]
+    none = package.riffle.Spikes(keep_out=0)
+    package.riffle.skip_on_spike(asked.reader(0), math.nan, none, step=3)
+    assert len(asked.calls) == 1 and none.spikes[0].step == 3
+
+
+def test_a_request_that_fails_is_warned_of(package, part, asked, monkeypatch, caplog):
+    reader = asked.reader(0)
+    monkeypatch.setattr(part("_program"), "run", lambda *_: types.SimpleNamespace(returncode=1, stdout="", stderr="no mix\n"))
+    assert package.riffle.skip_on_spike(reader, math.nan).answers == ()
+    assert "the mix does not keep out steps=5..8 (exit 1): no mix" in caplog.text
+
+    def fail(*_):
+        raise OSError("no program")
+
+    monkeypatch.setattr(part("_program"), "run", fail)
+    assert package.riffle.skip_on_spike(asked.reader(0), math.nan).answers == ()
+    assert "the mix was not asked to keep out steps=5..8: no program" in caplog.text
+    with pytest.raises(package.riffle.UsageError, match="give step="):
+        package.riffle.skip_on_spike(types.SimpleNamespace(spikes=reader.spikes), math.nan)
+
+
+# ---- a time
+
+
+@pytest.mark.parametrize("time, words", [
+    (1769855430, "1769855430.000"), (1769855430.5, "1769855430.500"), (0.0004, "0.000"), (-1, "-1.000"), ("2026-01-31", "2026-01-31"),
+    (datetime.datetime(2026, 1, 31, 12, 30, 30, 5, datetime.timezone(datetime.timedelta(hours=2))), "2026-01-31T10:30:30.000005Z"),
+])
+def test_a_time_is_a_word_of_the_command_line(package, part, monkeypatch, time, words):
+    calls = []
+
+    def run(words, bootstrap=None):
+        calls.append((words, bootstrap))
+        return types.SimpleNamespace(returncode=0, stdout='{"step": 12}', stderr="")
+
+    monkeypatch.setattr(part("_program"), "run", run)
+    assert package.riffle.step_at_time("m", time, "b:1", domain="d", config="c.yml") == 12
+    assert package.riffle.step_at_time("m", time, properties={"client.id": "x"}) == 12
+    assert calls == [(["inspect", f"--from-time={words}", "--json", "--domain=d", "-c", "c.yml", "--mix", "m"], "b:1"),
+                     (["inspect", f"--from-time={words}", "--json", "--mix", "m", "-X", "client.id=x"], None)]
+
+
+@pytest.mark.parametrize("code, kind", [(2, "UsageError"), (1, "RiffleError"), (3, "RiffleError")])
+def test_a_time_without_a_step_is_the_error_of_the_program(package, part, monkeypatch, code, kind):
+    for said, shown in (("no such domain\n", "no such domain"), ("", f"riffle inspect ended with {code}")):
+        monkeypatch.setattr(part("_program"), "run", lambda *_: types.SimpleNamespace(returncode=code, stdout="", stderr=said))
+        with pytest.raises(package.riffle.RiffleError, match=shown) as why:
+            package.riffle.step_at_time("m", 1)
+        assert type(why.value).__name__ == kind
 
 
 @pytest.mark.parametrize("checkpoints, chosen", [([], None), ([10, 50, 100, 150], 50), ([10, 51], 10), ([60, 90], 60), ([200], None),
@@ -490,6 +711,42 @@ def test_a_listener_of_this_machine_answers_those_who_call_it_by_an_address(pack
         assert answer(url, Host="metrics.example") == 401
 
 
+@pytest.mark.parametrize("method, path, status, has_body", [
+    ("GET", "/metrics", 200, True), ("HEAD", "/metrics", 200, False), ("GET", "/metrics?x=/", 200, True), ("GET", "/", 404, True),
+    ("GET", "/metrics/", 404, True), ("HEAD", "/x", 404, False), ("POST", "/metrics", 405, True), ("PUT", "/metrics", 405, True),
+    ("DELETE", "/metrics", 405, True), ("POST", "/x", 404, True)])
+def test_metrics_are_read_at_their_path_and_by_no_other_method(package, method, path, status, has_body):
+    with package.riffle.serve_metrics(0) as server, socket.create_connection(
+            ("127.0.0.1", int(server.url.split(":")[2].split("/")[0])), timeout=20) as found:
+        found.sendall(f"{method} {path} HTTP/1.0\r\nHost: localhost\r\n\r\n".encode())
+        head, _, body = b"".join(iter(lambda: found.recv(1 << 16), b"")).decode().partition("\r\n\r\n")
+        assert head.split()[1] == str(status) and ("Allow: GET, HEAD" in head) == (status == 405)
+        length = int(head.split("Content-Length: ")[1].split()[0])
+        assert len(body) == (length if has_body else 0)
+
+
+def test_few_connections_are_open_at_a_time_and_one_that_has_ended_makes_room(part, monkeypatch):
+    metrics, taken, cut = part("metrics"), [], []
+    monkeypatch.setattr(metrics.ThreadingHTTPServer, "process_request", lambda self, request, _: taken.append(request))
+    monkeypatch.setattr(metrics.ThreadingHTTPServer, "shutdown_request", lambda self, request: cut.append(request))
+    server = object.__new__(metrics._Server)
+    server._until = {}
+    for request in range(9):
+        server.process_request(request, None)
+    assert (taken, cut) == (list(range(8)), [8])
+    for request in range(9, 30):
+        server.shutdown_request(request - 9 if request < 17 else request - 8)
+        server.process_request(request, None)
+        assert taken[-1] == request and len(server._until) == 8
+
+
+def test_a_figure_keeps_all_its_digits_and_is_a_counter_by_its_metric(part):
+    merged = part("metrics").merged
+    assert merged([text(2**53 - 1, 0.1)]) == text(2**53 - 1, "0.10000000000000001")
+    gauge = '# HELP riffle_b how\n# TYPE riffle_b gauge\nriffle_b{of="riffle_a_total"} '
+    assert merged([f"{gauge}7\n", f"{gauge}5\n"]) == f"{gauge}5\n"
+
+
 # ---- the text of a step
 
 
@@ -514,6 +771,25 @@ def test_a_document_is_cut_behind_its_width_and_no_control_character_is_printed(
     assert list(peek.lines_of(step, [foreign], False, 0))[4:] == ["  | a\tb", "  | \\x1b[1m\\u009b\\u202e"]
     assert next(peek.lines_of({**step, "phase": "warm"}, [sequence], True, 0)) == (
         "step 3 of m, version 1, phase warm: 1 sequences   \x1b[1;36ma 1\x1b[0m")
+
+
+def test_domains_have_colours_in_the_order_of_their_names_and_again_from_the_first(part):
+    peek, names = part("peek"), [f"d{i:02}" for i in range(26)]
+    sequences = [{"domain": name, "partition": 0, "ordinal": 0, "lane": 0, "slot": 0, "epoch": 0, "documents": []}
+                 for name in reversed(names)]
+    first = next(peek.lines_of({"step": 0, "mix": "m", "version": 0, "phase": ""}, sequences, True, 0))
+    assert re.findall(r"1;(\d+)m(\w+)", first) == [(str(peek._COLOURS[i % 12]), name) for i, name in enumerate(names)]
+
+
+@pytest.mark.parametrize("words, fits", [([], True), (["--rank", "0", "--world", "1"], True), (["--rank", "1", "--world", "2"], True),
+                                         (["--rank", "1", "--world", "1"], False), (["--rank", "-1", "--world", "1"], False),
+                                         (["--rank", "0"], False), (["--world", "1"], False), (["--width", "-1"], False)])
+def test_a_rank_is_given_with_its_world_and_below_it(part, words, fits, capsys):
+    if fits:
+        assert part("peek")._arguments(["-c", "x.yml", "3", *words]).step == 3
+    else:
+        with pytest.raises(SystemExit):
+            part("peek")._arguments(["-c", "x.yml", "3", *words])
 
 
 @pytest.mark.parametrize("tty, environ, colours", [(True, {"TERM": "xterm"}, True), (False, {"TERM": "xterm"}, False), (True, {}, False),

@@ -3,7 +3,9 @@
 import datetime
 import decimal
 import gzip
+import io
 import json
+import math
 import os
 import pathlib
 import random
@@ -11,6 +13,7 @@ import re
 import subprocess
 import sys
 
+import numpy
 import pyarrow
 import pyarrow.feather
 import pyarrow.ipc
@@ -476,3 +479,146 @@ def test_a_chat_whose_columns_or_template_do_not_fit_is_refused(chat):
     chat.tokenizer.chat_template = None
     with pytest.raises(chat.Failure, match="has no chat template"):
         chat("--loss", "all")
+
+
+# ---- parts, without a process
+
+
+@pytest.fixture
+def parts(monkeypatch):
+    monkeypatch.syspath_prepend(SCRIPT.parent)
+    import riffle_source
+
+    return riffle_source
+
+
+def test_what_is_inside_of_a_value_is_changed_as_the_value_is(parts):
+    delta = datetime.timedelta(days=2, seconds=3, microseconds=500_000)
+    for value, strict, replaced in ((b"\xff", "\udcff", "\ufffd"), (math.inf, None, None), (-math.inf, None, None), (math.nan, None, None),
+                                    (delta, 172803.5, 172803.5), (numpy.float64("inf"), None, None), (1.5, 1.5, 1.5)):
+        for wrap in (lambda v: v, lambda v: [v], lambda v: (v, v), lambda v: {1: v}, lambda v: {"a": [{"b": v}]}):
+            for errors, expected in (("surrogateescape", strict), ("replace", replaced)):
+                found = parts.plain(wrap(value), errors)
+                assert json.dumps(found) == json.dumps(wrap(expected))
+        assert parts.plain(value) == strict
+    assert parts.plain(numpy.array([b"\xff"], object), "replace") == ["\ufffd"]
+
+
+def read(parts, text, columns=None, skip=0, limit=None, change=None):
+    """What read_lines makes of a text, and the rows still to be left out."""
+    out = io.BytesIO()
+    printer = parts.Printer(out, skip, limit, change)
+    parts.read_lines(io.BytesIO(text), columns, printer)
+    return out.getvalue(), printer.skip
+
+
+def test_blank_lines_are_no_rows_but_have_numbers(parts):
+    text = b'\n{"a":1,"b":2}\n \t\n{"b":4,"a":3}\n\n{"a":5,"b":6}'
+    rows = [b'{"a":1,"b":2}\n', b'{"b":4,"a":3}\n', b'{"a":5,"b":6}\n']
+    for skip in range(5):
+        for limit in (None, 1, 2, 3):
+            assert read(parts, text, skip=skip, limit=limit) == (b"".join(rows[skip:][:limit]), max(0, skip - 3))
+    assert read(parts, text, ["b", "a"])[0] == b'{"b":2,"a":1}\n{"b":4,"a":3}\n{"b":6,"a":5}\n'
+    for bad, says in ((b"\n\n[1]", "line 3: no object, but list"), (b"{}\n\n{", "line 3: "), (b'{"a":1}\n{"b":1}', "line 2: no field a")):
+        with pytest.raises(parts.Failure, match=says):
+            read(parts, bad, ["a"] if b"b" in bad else None)
+
+
+def test_a_line_is_whole_wherever_blocks_of_the_file_end(parts, monkeypatch):
+    text = b"ab\n\nc\xc3\xa9d\nlast"
+    for block in range(1, len(text) + 2):
+        monkeypatch.setattr(parts, "BLOCK", block)
+        for end in (b"", b"\n"):
+            assert list(parts.lines_of(io.BytesIO(text + end))) == text.split(b"\n")
+
+
+def test_bytes_that_are_not_utf_8_come_out_as_they_are_but_for_a_chat(parts):
+    assert read(parts, b'{"a":"\xff"}')[0] == b'{"a":"\xff"}\n'
+    assert read(parts, b'{"a":"\xff"}', change=lambda row: row)[0] == '{"a":"\ufffd"}\n'.encode()
+
+
+def test_frames_of_zstd_are_read_one_after_the_other_and_a_part_of_one_is_refused(parts, monkeypatch):
+    frames = [zstandard.compress(word * 50) for word in (b"one", b"", b"three")]
+    for block in (1, 7, 1 << 16):
+        monkeypatch.setattr(parts, "ZSTD_BLOCK", block)
+
+        def whole(stored):
+            return b"".join(parts.ZstdFile(io.BytesIO(stored)).pieces)
+        for n in range(4):
+            assert whole(b"".join(frames[:n])) == b"".join([b"one" * 50, b"", b"three" * 50][:n])
+        for cut in range(1, len(frames[2])):
+            with pytest.raises(parts.Failure, match="truncated"):
+                whole(frames[0] + frames[2][:-cut])
+
+
+@pytest.mark.parametrize("name, reader, packed", [
+    ("a.parquet", "parquet", None), ("A.PARQUET", "parquet", None), ("a.JSONL.GZ", "lines", "gzip"), ("a.jsonl.zst", "lines", "zstd"),
+    ("a.arrow", "arrow", None), ("a.gz", None, None), ("jsonl", None, None), ("a.jsonl.bak", None, None), ("a.csv", None, None)])
+def test_a_name_says_how_a_file_is_read(parts, name, reader, packed):
+    found = parts.kind(name)
+    assert found == (reader and getattr(parts, f"read_{reader}"), packed)
+
+
+@pytest.mark.parametrize("path, source, hidden", [
+    ("/d/a", "/d", False), ("/d/_a", "/d", True), ("/d/.a", "/d", True), ("/d/_l=en/a", "/d", False), ("/d/_l=en/_a", "/d", True),
+    ("/d/.l=en/a", "/d", True), ("/d/_x/l=en/a", "/d", True), ("/_d/a", "/_d", False), ("/.d/a", "/.d", False), ("/.d/_a", "/.d", True),
+    ("/d/_a", "/d/_a", False), ("/d/.a", "/d/.*", False), ("/d/_a", "/d/_*", False), ("/d/.a", "/d/_*", True), ("/d/_a", "/d/*", True)])
+def test_a_name_is_hidden_unless_it_is_asked_for(parts, path, source, hidden):
+    assert parts.is_hidden(path, source) == hidden
+
+
+def test_what_one_source_hides_and_another_names_is_not_left_out(parts, tmp_path):
+    for name in ("b.jsonl", "_a.jsonl", "c.txt"):
+        (tmp_path / name).write_text("")
+    found, hidden = parts.list_files([f"{tmp_path}/", f"{tmp_path}/_a.jsonl", f"{tmp_path}/c.txt", f"{tmp_path}/b*"])
+    assert [os.path.basename(name) for _, _, name in found] == ["_a.jsonl", "b.jsonl", "c.txt"] and hidden == set()
+    assert len(parts.list_files([str(tmp_path)])[1]) == 1
+
+
+@pytest.mark.parametrize("text, expected", [
+    ("\n\t\r", r"\n\t\r"), ("\x00\x1b\x1f \x7e\x7f", r"\x00\x1b\x1f ~\x7f"), ("\x80\x9f\xa0", "\\u0080\\u009f\xa0"),
+    ("\udc80\udcff", r"\x80\xff"), ("\udc7f\udd00\ud800", r"\udc7f\udd00\ud800"), ("\u2028\u202f\u2065\u2066\u200e", "\\u2028\u202f\u2065\\u2066\\u200e"),
+])
+def test_a_message_has_no_control_character(parts, text, expected):
+    assert parts.shown(text) == expected
+
+
+@pytest.mark.parametrize("words", [
+    ["x", "--watch", "0"], ["x", "--watch", "-1"], ["x", "--chat-revision", "r"], ["x", "--chat-template", "f"], ["x", "--tools", "t"],
+    ["x", "--keep", "k"], ["x", "--prompt-only"], ["x", "--chat", "t", "--columns", "a"], ["x", "--name", "n"], ["x", "--revision", "r"],
+    ["x", "--download"], ["--dataset", "d", "--watch", "1"], ["x", "--limit", "-1"], ["x", "--columns", "a, a"], ["x", "--columns", "a, "],
+    ["--chat", "t"]])
+def test_options_that_need_another_one_are_refused_each_alone(parts, words, capsys):
+    with pytest.raises(SystemExit):
+        parts.arguments(words)
+
+
+def test_options_have_the_values_that_are_given(parts, monkeypatch):
+    a = parts.arguments(["x", "--columns", "a, b ,c", "--limit", "0", "--watch", "0.5"])
+    assert (a.columns, a.limit, a.watch, a.keep) == (["a", "b", "c"], 0, 0.5, [])
+    assert parts.arguments(["x", "--chat", "t", "--keep", " k, l "]).keep == ["k", "l"]
+    for text, rows in (("0", 0), ("007", 7), ("²", None), ("٣", None), ("", None), (" 1", None), ("+1", None)):
+        monkeypatch.setenv("RIFFLE_RESUME", text)
+        if rows is None:
+            with pytest.raises(parts.Failure):
+                parts.resume()
+        else:
+            assert parts.resume() == rows
+
+
+@pytest.mark.parametrize("looks, read, refused", [
+    (["b d", "b d e"], "bde", None), (["b d", "a b d"], "bd", "a"), (["b d", "b c d"], "bd", "c"), (["b d", "d", "b d e"], "bde", None),
+    (["b", "b d", "b c d e"], "bd", "c")])
+def test_a_new_file_sorts_behind_all_that_were_read_and_hidden_ones_are_told_once(parts, monkeypatch, capsys, looks, read, refused):
+    rest, found = [look.split() for look in looks], []
+
+    def sleep(_):
+        if not rest:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(parts, "list_files", lambda _: ([(None, name, name) for name in rest.pop(0)], {"_x"}))
+    monkeypatch.setattr(parts, "print_file", lambda fs, path, name, columns, printer: found.append(name))
+    monkeypatch.setattr(parts.time, "sleep", sleep)
+    with pytest.raises(parts.Failure if refused else KeyboardInterrupt, match=f"{refused}: came after" if refused else None):
+        parts.print_sources(parts.arguments(["x", "--watch", "1"]), parts.Printer(io.BytesIO(), 0, None))
+    assert "".join(found) == read and capsys.readouterr().err.count("left out") == 1

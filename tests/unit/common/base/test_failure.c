@@ -88,6 +88,68 @@ test_a_file_that_finds_no_descriptor_says_the_limit_once(void **unused)
 	assert_string_equal(f.text, expected);
 }
 
+static void
+test_the_exit_code_says_who_has_to_do_what(void **unused)
+{
+	static const struct {
+		enum fail_code code;
+		int exit;
+	} rows[] = {
+	    {FAIL_NONE, 0},
+	    {FAIL_STOPPED, 0},
+	    {FAIL_USAGE, 2},
+	    {FAIL_CONFIG, 2},
+	    {FAIL_FENCED, 3},
+	    {FAIL_MEMORY, 1},
+	    {FAIL_IO, 1},
+	    {FAIL_DATA, 1},
+	    {FAIL_BROKER, 1},
+	    {FAIL_DENIED, 1},
+	    {FAIL_TIMEOUT, 1},
+	};
+
+	(void)unused;
+	EACH_ROW(i, rows)
+		assert_int_equal(fail_exit(rows[i].code), rows[i].exit);
+}
+
+static void
+test_errno_decides_about_memory_and_stays(void **unused)
+{
+	struct failure f;
+
+	(void)unused;
+	errno = ENOMEM;
+	assert_int_equal(fail_errno(&f, FAIL_IO, "reading %s", "x"), FAIL_MEMORY);
+	assert_int_equal(f.code, FAIL_MEMORY);
+	errno = EACCES;
+	assert_int_equal(fail_errno(&f, FAIL_IO, "reading %s", "x"), FAIL_IO);
+	assert_string_equal(f.text, "reading x: Permission denied");
+	assert_int_equal(errno, EACCES);
+	errno = EMFILE;
+	assert_int_equal(fail_errno(&f, FAIL_BROKER, "x"), FAIL_BROKER);
+	assert_int_equal(errno, EMFILE);
+}
+
+static void
+test_what_stands_around_a_sentence_cuts_its_end_alone(void **unused)
+{
+	char inner[FAILURE_TEXT_MAX];
+	struct failure f;
+
+	(void)unused;
+	memset(inner, 'i', sizeof(inner) - 1);
+	inner[sizeof(inner) - 1] = '\0';
+	fail(&f, FAIL_DATA, "%s", inner);
+	assert_int_equal(fail_within(&f, "topic %s", "t"), FAIL_DATA);
+	assert_int_equal(strlen(f.text), FAILURE_TEXT_MAX - 1);
+	assert_memory_equal(f.text, "topic t: iii", 12);
+	fail(&f, FAIL_USAGE, "a");
+	assert_int_equal(fail_more(&f, " (did you mean %s?)", "b"), FAIL_USAGE);
+	assert_int_equal(fail_within(&f, "c"), FAIL_USAGE);
+	assert_string_equal(f.text, "c: a (did you mean b?)");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, save_limit, restore_limit)
 
 int
@@ -97,6 +159,9 @@ main(void)
 	    TEST(test_without_descriptors_the_sentence_says_so_and_how_to_raise_the_limit),
 	    TEST(test_a_sentence_of_a_library_gets_the_limit_too),
 	    TEST(test_a_file_that_finds_no_descriptor_says_the_limit_once),
+	    cmocka_unit_test(test_the_exit_code_says_who_has_to_do_what),
+	    cmocka_unit_test(test_errno_decides_about_memory_and_stays),
+	    cmocka_unit_test(test_what_stands_around_a_sentence_cuts_its_end_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -310,6 +310,13 @@ test_a_scratch_serves_texts_of_growing_and_shrinking_size(void **unused)
 		if (n > 150000)
 			break;
 	}
+	for (int i = 0; i < 3; i++) { /* each text has the scratch from its beginning on */
+		const char *before = value.bytes;
+
+		assert_int_equal(
+		    json_field_read(paths, scratch, "{\"t\":\"\\n\"}", 10, &value, &f), FAIL_NONE);
+		assert_true(i == 0 || value.bytes == before);
+	}
 	json_field_scratch_close(scratch);
 	json_field_paths_close(paths);
 }

@@ -1,6 +1,7 @@
 /* log.h, riffle_set_log(): lines go to stderr, or to where the caller wants them. */
 #include "common/base/log.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,6 +282,144 @@ a_plain_text_keeps_its_lines_and_its_end_but_no_control(void **state)
 	assert_string_equal(text + strlen(text) - 5, "aend\n");
 }
 
+/* ---- what every line gets ---- */
+
+/* The text with its first letter as a capital. */
+static void
+capitalize(char *out, size_t room, const char *text)
+{
+	snprintf(out, room, "%s", text);
+	if (out[0] >= 'a' && out[0] <= 'z')
+		out[0] = (char)(out[0] - 'a' + 'A');
+}
+
+static void
+assert_last_line(struct capture *c, const char *end)
+{
+	char text[3 * LOG_LINE_MAX];
+	size_t n, end_n = strlen(end);
+
+	capture_end_lines(c, text, sizeof(text));
+	n = strlen(text);
+	assert_true(n >= end_n);
+	assert_string_equal(text + n - end_n, end);
+}
+
+static void
+a_line_has_the_tail_at_its_end_and_once(void **state)
+{
+	static const struct {
+		const char *text, *line;
+	} rows[] = {
+	    {"x: a", "info x: a mix=m\n"},
+	    {"x: a mix=m b", "info x: a mix=m b\n"},
+	    {"x: a mix=", "info x: a mix= mix=m\n"},
+	};
+	char text[LOG_LINE_MAX + 100];
+	struct capture c;
+
+	(void)state;
+	log_set_tail("mix=m");
+	EACH_ROW(i, rows) {
+		capture_begin(&c);
+		log_info("%s", rows[i].text);
+		assert_last_line(&c, rows[i].line);
+	}
+	capture_begin(&c);
+	log_set_form(LOG_JSON);
+	log_info("x: a");
+	log_set_form(LOG_LOGFMT);
+	assert_last_line(&c, "\"message\":\"a mix=m\",\"fields\":{\"mix\":\"m\"}}\n");
+	memset(text, 'a', sizeof(text));
+	text[sizeof(text) - 1] = '\0';
+	capture_begin(&c);
+	log_info("%s", text);
+	assert_last_line(&c, "aaa mix=m\n");
+	log_set_tail("");
+	capture_begin(&c);
+	log_info("x: a");
+	assert_last_line(&c, "info x: a\n");
+}
+
+/* Of the longest line the tail takes the last bytes, and no more. */
+static void
+the_longest_line_with_a_tail_has_all_its_room(void **state)
+{
+	(void)state;
+	for (int n = LOG_LINE_MAX - 10; n < LOG_LINE_MAX + 2; n++) {
+		char text[3 * LOG_LINE_MAX], *line;
+		struct capture c;
+		int most = LOG_LINE_MAX - 1 - (int)strlen(" mix=m");
+
+		log_set_tail("mix=m");
+		capture_begin(&c);
+		log_info("%0*d", n, 0);
+		capture_end_lines(&c, text, sizeof(text));
+		log_set_tail("");
+		line = strstr(text, "info ") + strlen("info ");
+		assert_int_equal(strspn(line, "0"), n < most ? n : most);
+		assert_string_equal(line + strspn(line, "0"), " mix=m\n");
+	}
+}
+
+static void
+a_line_is_what_the_hints_make_of_it_in_every_form(void **state)
+{
+	static char text[LOG_LINE_MAX + 1];
+	struct capture c;
+
+	(void)state;
+	log_set_hints(capitalize);
+	capture_begin(&c);
+	log_info("type it");
+	assert_last_line(&c, " info Type it\n");
+	capture_begin(&c);
+	log_set_form(LOG_JSON);
+	log_info("type it");
+	log_set_form(LOG_LOGFMT);
+	assert_last_line(&c, "\"message\":\"Type it\"}\n");
+	capture_begin(&c);
+	log_plain(LOG_INFO, "type it");
+	assert_last_line(&c, "Type it\n");
+	memset(text, 'a', sizeof(text) - 1);
+	for (size_t n = LOG_LINE_MAX - 1; n <= LOG_LINE_MAX; n++) { /* longer: a list */
+		char out[3 * LOG_LINE_MAX];
+
+		capture_begin(&c);
+		log_plain(LOG_INFO, "%.*s", (int)n, text);
+		capture_end_lines(&c, out, sizeof(out));
+		assert_int_equal(strlen(out), n + 1);
+		assert_int_equal(out[0], n < LOG_LINE_MAX ? 'A' : 'a');
+	}
+	log_set_hints(NULL);
+}
+
+static void
+a_line_takes_the_place_of_a_bar_and_has_its_level_in_colour(void **state)
+{
+	char text[1024];
+	struct capture c;
+
+	(void)state;
+	capture_begin(&c);
+	log_set_bar(true);
+	log_set_colours(true);
+	errno = EDOM;
+	log_error("a");
+	log_warning("b");
+	assert_int_equal(errno, EDOM);
+	log_set_bar(false);
+	log_info("c");
+	log_set_colours(false);
+	log_warning("d");
+	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 4);
+	assert_memory_equal(text, "\r\033[K20", 6);
+	assert_non_null(strstr(text, "Z \033[31merror\033[0m a\n\r\033[K20"));
+	assert_non_null(strstr(text, "Z \033[33mwarning\033[0m b\n20"));
+	assert_non_null(strstr(text, "Z info c\n20"));
+	assert_non_null(strstr(text, "Z warning d\n"));
+}
+
 int
 main(void)
 {
@@ -293,6 +432,10 @@ main(void)
 	    cmocka_unit_test(any_bytes_make_an_object),
 	    cmocka_unit_test(test_a_line_is_due_after_the_first_time_and_then_every_minute),
 	    cmocka_unit_test(stderr_has_json_where_it_is_wanted),
+	    cmocka_unit_test(a_line_has_the_tail_at_its_end_and_once),
+	    cmocka_unit_test(the_longest_line_with_a_tail_has_all_its_room),
+	    cmocka_unit_test(a_line_is_what_the_hints_make_of_it_in_every_form),
+	    cmocka_unit_test(a_line_takes_the_place_of_a_bar_and_has_its_level_in_colour),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

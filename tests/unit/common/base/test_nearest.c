@@ -77,6 +77,64 @@ test_words_of_no_common_letter_and_long_words_are_never_near(void **unused)
 	longest[NEAREST_BYTES_MAX] = 'a';
 	longest[NEAREST_BYTES_MAX + 1] = '\0';
 	assert_null(nearest_of(longest, &one, 1));
+	one = longest;
+	assert_null(nearest_of("aaa", &one, 1));
+}
+
+/* Optimal string alignment by its definition. */
+static size_t
+distance_slowly(const char *a, size_t a_n, const char *b, size_t b_n)
+{
+	size_t d, other;
+
+	if (a_n == 0 || b_n == 0)
+		return a_n + b_n;
+	d = distance_slowly(a, a_n - 1, b, b_n - 1) + (a[a_n - 1] != b[b_n - 1]);
+	other = distance_slowly(a, a_n - 1, b, b_n) + 1;
+	d = other < d ? other : d;
+	other = distance_slowly(a, a_n, b, b_n - 1) + 1;
+	d = other < d ? other : d;
+	if (a_n > 1 && b_n > 1 && a[a_n - 1] == b[b_n - 2] && a[a_n - 2] == b[b_n - 1]) {
+		other = distance_slowly(a, a_n - 2, b, b_n - 2) + 1;
+		d = other < d ? other : d;
+	}
+	return d;
+}
+
+static void
+test_distances_are_those_of_the_definition(void **unused)
+{
+	uint32_t x = 5;
+
+	(void)unused;
+	print_message("seed %u\n", (unsigned)x);
+	for (int round = 0; round < 5000; round++) {
+		char word[2][8] = {"", ""};
+		size_t n[2], longer, d;
+		struct nearest near;
+		bool begins;
+
+		for (int k = 0; k < 2; k++) {
+			x = x * 1664525 + 1013904223; /* Numerical Recipes, ranqd1 */
+			n[k] = 1 + (x >> 16) % 6;
+			for (size_t i = 0; i < n[k]; i++) {
+				x = x * 1664525 + 1013904223;
+				word[k][i] = (char)('a' + (x >> 16) % 3);
+			}
+		}
+		longer = n[0] > n[1] ? n[0] : n[1];
+		d = distance_slowly(word[0], n[0], word[1], n[1]);
+		begins = n[0] >= 3 && strncmp(word[0], word[1], n[0]) == 0 && d > 0;
+		nearest_init(&near, word[0]);
+		nearest_offer(&near, word[1]);
+		if ((begins ? 1 : d) > (longer + 2) / 3 || (begins ? 1 : d) == longer) {
+			assert_null(near.best);
+			continue;
+		}
+		assert_ptr_equal(near.best, word[1]);
+		assert_int_equal(near.distance, begins ? 1 : d);
+		assert_int_equal(near.exact, d);
+	}
 }
 
 static void
@@ -119,6 +177,7 @@ main(void)
 	    cmocka_unit_test(test_the_nearest_name_is_within_a_third_or_begins_with_the_word),
 	    cmocka_unit_test(test_the_first_of_equally_near_names_wins),
 	    cmocka_unit_test(test_words_of_no_common_letter_and_long_words_are_never_near),
+	    cmocka_unit_test(test_distances_are_those_of_the_definition),
 	    cmocka_unit_test(test_a_failure_names_the_nearest_and_lists_what_there_is),
 	};
 

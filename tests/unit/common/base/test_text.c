@@ -26,6 +26,37 @@ test_a_text_ends_with_its_last_bytes_with_nothing_and_with_itself(void **unused)
 		assert_int_equal(text_ends_with(rows[i].text, rows[i].end), rows[i].ends);
 }
 
+static void
+test_a_text_grows_by_what_is_added_and_is_empty_once_taken(void **unused)
+{
+	struct text t = {0};
+	char expected[2001] = "";
+	char *text;
+
+	(void)unused;
+	for (int again = 0; again < 2; again++) {
+		for (int i = 0; i < 400; i++) {
+			text_add(&t, "%05d", i);
+			if (again == 0)
+				snprintf(expected + 5 * (size_t)i, 6, "%05d", i);
+		}
+		assert_int_equal(t.n, 2000);
+		text = text_take(&t);
+		assert_string_equal(text, expected);
+		free(text);
+		assert_int_equal(t.n, 0);
+	}
+	text = text_take(&t);
+	assert_string_equal(text, "");
+	free(text);
+	text_add(&t, "a");
+	text_clear(&t);
+	text_add(&t, "%s", "b");
+	text = text_take(&t);
+	assert_string_equal(text, "b");
+	free(text);
+}
+
 enum { FORMS = 4 };
 
 /* What each form makes of a text; NULL stands for the text itself. */
@@ -175,6 +206,11 @@ a_value_is_quoted_where_a_reader_of_the_line_would_misread_it(void **unused)
 	    {"", "\"\""},
 	    {"a b", "\"a b\""},
 	    {"a.", "\"a.\""},
+	    {"a:", "\"a:\""},
+	    {"a,", "\"a,\""},
+	    {"a;", "\"a;\""},
+	    {"a)", "\"a)\""},
+	    {"a.:,;)b", "a.:,;)b"},
 	    {"a\nb", "\"a\\nb\""},
 	    {"a\" level=\"x", "\"a\\\" level=\\\"x\""},
 	    {"a\\", "\"a\\\\\""},
@@ -198,6 +234,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_text_ends_with_its_last_bytes_with_nothing_and_with_itself),
+	    cmocka_unit_test(test_a_text_grows_by_what_is_added_and_is_empty_once_taken),
 	    cmocka_unit_test(each_form_escapes_what_the_header_says),
 	    cmocka_unit_test(a_shown_line_is_not_changed_again),
 	    cmocka_unit_test(a_nul_byte_is_shown_and_does_not_end_the_text),

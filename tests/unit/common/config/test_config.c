@@ -423,6 +423,9 @@ test_values_that_are_no_values_say_what_is_allowed(void **unused)
 	    {12, "  lanes: 4\n  partitions: 5",
 		"13: mix.partitions: out of range: 5 (at most mix.lanes, 4)"},
 	    {12, "  lanes: four", "12: mix.lanes: not a whole number: four (1 to 4096)"},
+	    {12, "  lanes: auto", "12: mix.lanes: not a whole number: auto (1 to 4096)"},
+	    {12, "  lanes: 4\n  memory: auto",
+		"13: mix.memory: not a size: auto (1MB to 1024GB, as 4096, 16MiB or 512MB)"},
 	    {12, "  lanes: 4.0", "12: mix.lanes: not a whole number: 4.0 (1 to 4096)"},
 	    {12, "  lanes: 4\n  memory: 512mb",
 		"13: mix.memory: not a size: 512mb (1MB to 1024GB, as 4096, 16MiB or 512MB)"},
@@ -542,6 +545,11 @@ test_a_unit_of_the_split_has_an_effect(void **unused)
 
 	(void)unused;
 	ASSERT_REFUSED(rows);
+	/* One domain that is split is enough, whichever it is. */
+	assert_opens(8, "    train: x\n    packing: none\nsplit: 8,1,1\nsplit_unit: tokens");
+	assert_refused(8, "    train: x\n    valid: v\nsplit: 0,1,1",
+	    "10: split: has 0 parts for train, from which the mix is drawn: domain web would have "
+	    "no sequence");
 	assert_int_equal(open_with(&c, 3,
 			     "sequence_length: 8\nsplit: 8,1,1\nsplit_unit: tokens\n"
 			     "split_piece: 100",
@@ -649,6 +657,8 @@ test_a_domain_has_one_source(void **unused)
 	    {8, "    train: [y, ~/x.jsonl]", "8: domains.code.train: ~/x.jsonl" SHELL_IS},
 	    {8, "    train: $HOME/x.jsonl", "8: domains.code.train: $HOME/x.jsonl" SHELL_IS},
 	    {8, "    train: /data/${USER}/x", "8: domains.code.train: /data/${USER}/x" SHELL_IS},
+	    {8, "    train: a/$_x", "8: domains.code.train: a/$_x" SHELL_IS},
+	    {8, "    train: $Z", "8: domains.code.train: $Z" SHELL_IS},
 	    {8, "    train: x\n    valid: ~me/v", "9: domains.code.valid: ~me/v" SHELL_IS},
 	    {8, "    valid: v",
 		"8: domains.code.valid: is without train: give train or exec, from which the mix "
@@ -699,6 +709,9 @@ test_a_domain_has_one_source(void **unused)
 	(void)unused;
 	ASSERT_REFUSED(rows);
 	assert_opens(6, "    exec: cat web\n    valid: v\n    partitions: 1");
+	assert_opens(8, "    train: x\n    valid: {exec: cat v}\n    exec_name: dump");
+	assert_opens(8, "    train: x\n    test: {exec: cat v}\n    exec_name: dump");
+	assert_opens(6, "    exec: cat x\n    valid: {exec: cat y}\n    test: {exec: cat z}");
 	assert_opens(8, "    train: [\"[~]/x\", \"/[$]HOME/x\", a~, a$b, $5, d/$]");
 	assert_opens(6, "    exec: cat ~/web");
 }
@@ -749,6 +762,26 @@ test_domains_of_one_input_each_need_a_where_of_their_own(void **unused)
 		"give each a where"},
 	    {"exec: x, where: {field: s, equals: A}", "exec: x, where: {field: s, equals: A}",
 		"6: domains.b.where: wants the same documents of the same input as domain a "
+		"(line 5)"},
+	    {"exec: x, where: {field: s, equals: A}",
+		"exec: x, where: {field: s, equals: B}}\n  c: {exec: x, where: {field: s, equals: "
+		"A}",
+		"7: domains.c.where: wants the same documents of the same input as domain a "
+		"(line 5)"},
+	    {"exec: x, where: {field: s, equals: A}",
+		"exec: x, where: {field: t, equals: A}}\n  c: {exec: x, where: {field: s, equals: "
+		"A}",
+		"7: domains.c.where: wants the same documents of the same input as domain a "
+		"(line 5)"},
+	    {"exec: x, where: {field: s, equals: A}",
+		"exec: y, where: {field: s, equals: A}}\n  c: {exec: x, where: {field: s, equals: "
+		"A}",
+		"7: domains.c.where: wants the same documents of the same input as domain a "
+		"(line 5)"},
+	    {"train: [x, y], where: {field: s, equals: A}",
+		"train: [x], where: {field: s, equals: A}}\n  c: {train: [x, y], where: {field: s, "
+		"equals: A}",
+		"7: domains.c.where: wants the same documents of the same input as domain a "
 		"(line 5)"},
 	    {"exec: x, exec_name: n, where: {field: s, equals: A}",
 		"exec: x, exec_name: n, where: {field: s, equals: B}", NULL},
@@ -804,6 +837,10 @@ test_a_mix_whose_topics_are_those_of_the_corpus_is_refused(void **unused)
 	    {"code", "demo", NULL},
 	    {"batches", "demo",
 		"4: domains.batches: its topic demo.batches would be the mix's too: rename one"},
+	    {"batches", "demo, batches: derived", NULL},
+	    {"lanes", "demo, batches: derived",
+		"4: domains.lanes: its topic demo.lanes would be the mix's too: rename one"},
+	    {"lanes", "demo", NULL},
 	    {"x.ledger", "demo.x",
 		"4: domains.x.ledger: its topic demo.x.ledger would be the mix's too: rename one"},
 	    {"x_control", "demo.x",

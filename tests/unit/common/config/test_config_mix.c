@@ -767,7 +767,7 @@ test_the_folder_s_name_is_taken_as_it_is(void **unused)
 
 	(void)unused;
 	make_folders(files, 1);
-	open_corpus(&c, "domains_from: odd {a,b}*\n", &f);
+	open_corpus(&c, "domains_from: odd {a,b}*//\n", &f);
 	assert_string_equal(f.text, "");
 	check_train(c, "x", "odd \\{a\\,b\\}\\*/x/*.txt");
 	config_close(c);

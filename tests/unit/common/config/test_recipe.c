@@ -111,6 +111,65 @@ each_change_is_named(void **state)
 	free(logged);
 }
 
+/* Keys that decide nothing about the records are no part of the recipe. */
+static void
+a_key_counts_only_where_it_has_an_effect(void **state)
+{
+#define SPECIALS "\"tokenizer.add_special\"", "\"tokenizer.special_as_text\""
+	static const struct {
+		const char *text, *absent[6], *there[6];
+	} rows[] = {
+	    {"    train: x",
+		{"\"token_bytes\"", "\"over_long\"", "\"file_order\"", "\"no_target\"",
+		    "\"split_unit\"", "\"split_piece\""},
+		{"\"text\"", "\"utf8\"", "\"split\"", SPECIALS}},
+	    {"    train: x\n    tokens: jsonl", {"\"text\"", "\"token_bytes\"", SPECIALS},
+		{"\"utf8\"", "\"split\""}},
+	    {"    train: x\n    tokens: npy\n    token_bytes: 2",
+		{"\"text\"", "\"utf8\"", SPECIALS}, {"\"token_bytes\"", "\"split\""}},
+	    {"    train: x\n    packing: none\n    prompt: p\n    response: r\n    no_target: skip",
+		{"\"text\""},
+		{"\"prompt\"", "\"response\"", "\"over_long\"", "\"no_target\"", SPECIALS}},
+	    {"    train: x\n    packing: none\n    prompt: p", {"\"text\"", "\"response\""},
+		{"\"prompt\"", SPECIALS}},
+	    {"    train: x\n    valid: v", {"\"split\""}, {"\"valid\"", "\"text\""}},
+	};
+
+	(void)state;
+	EACH_NAMED_ROW(i, rows, text) {
+		char *recipe = recipe_with(8, rows[i].text, &tokenizer);
+
+		for (size_t k = 0; k < 6 && rows[i].absent[k] != NULL; k++)
+			assert_null(strstr(recipe, rows[i].absent[k]));
+		for (size_t k = 0; k < 6 && rows[i].there[k] != NULL; k++)
+			assert_non_null(strstr(recipe, rows[i].there[k]));
+		free(recipe);
+	}
+}
+
+static void
+a_recipe_of_the_greatest_length_still_names_its_files(void **state)
+{
+	char *recipe = recipe_with(8, "    train: x", &tokenizer), *line;
+	size_t n = RECIPE_BYTES_MAX - strlen(recipe) + 1;
+
+	(void)state;
+	free(recipe);
+	line = malloc(n + 32);
+	assert_non_null(line);
+	for (size_t more = 0; more < 2; more++) {
+		memcpy(line, "    train: ", 11);
+		memset(line + 11, 'x', n + more);
+		line[11 + n + more] = '\0';
+		recipe = recipe_with(8, line, &tokenizer);
+		assert_int_equal(strstr(recipe, "\"train\":[\"xxx") != NULL, more == 0);
+		assert_int_equal(strstr(recipe, "\"train\":\"hash ") != NULL, more == 1);
+		assert_int_equal(strlen(recipe) == RECIPE_BYTES_MAX, more == 0);
+		free(recipe);
+	}
+	free(line);
+}
+
 static void
 a_split_does_not_count_where_there_are_files_for_validation(void **state)
 {
@@ -314,6 +373,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(a_recipe_has_what_defines_the_records),
 	    cmocka_unit_test(each_change_is_named),
+	    cmocka_unit_test(a_key_counts_only_where_it_has_an_effect),
+	    cmocka_unit_test(a_recipe_of_the_greatest_length_still_names_its_files),
 	    cmocka_unit_test(a_split_does_not_count_where_there_are_files_for_validation),
 	    cmocka_unit_test(the_unit_of_a_split_counts_with_the_split),
 	    cmocka_unit_test(a_tokenizer_counts_where_both_know_it),

@@ -233,15 +233,19 @@ test_a_lanes_record_is_its_tokens_and_64_bytes_a_sequence(void **state)
 static void
 test_what_is_kept_has_room_in_a_record(void **state)
 {
-	struct config_domain two[2] = {{.name = plain.domains[0].name}, {.keep.n = 1}};
+	struct config_domain some[] = {
+	    {.name = plain.domains[0].name}, {.keep.n = 1}, {.keep.n = 5}};
 	struct config c = plain;
 
 	(void)state;
-	c.domains = two;
+	c.domains = some;
 	c.domains_n = 1;
 	assert_int_equal(
 	    topic_plan_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64);
 	c.domains_n = 2;
+	assert_int_equal(
+	    topic_plan_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64 + 65536);
+	c.domains_n = 3; /* a document is of one domain */
 	assert_int_equal(
 	    topic_plan_sequence_bytes(&c, 2), ((size_t)c.sequence_length + 1) * 2 + 64 + 65536);
 }

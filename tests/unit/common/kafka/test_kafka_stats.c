@@ -73,6 +73,36 @@ test_what_is_no_object_of_numbers_is_passed_over(void **unused)
 	}
 }
 
+static void
+test_of_several_handles_the_slowest_counts_and_all_else_is_summed(void **unused)
+{
+	struct kafka_stats one = {0}, two = {0}, none = {0};
+	const struct kafka_stats *const all[] = {&one, &two, &none};
+	struct metrics_text m = {0};
+	char *found;
+
+	(void)unused;
+	kafka_stats_take(&one, text, strlen(text));
+	kafka_stats_take(&two, text, strlen(text));
+	atomic_store(&two.round_trip_us, 5);
+	atomic_store(&two.timeouts, 40);
+	kafka_stats_text(&m, all, 3, "m", "r");
+	kafka_stats_take(&one, "{}", 2); /* what a later text lacks is 0 */
+	found = metrics_take(&m);
+	assert_non_null(strstr(found, "_seconds{mix=\"m\",run=\"r\"} 0.0023"));
+	assert_non_null(strstr(found, "{mix=\"m\",run=\"r\"} 45420\n"));
+	assert_non_null(strstr(found, "{mix=\"m\",run=\"r\"} 1408020\n"));
+	assert_non_null(strstr(found, "{mix=\"m\",run=\"r\"} 337168958\n"));
+	assert_non_null(strstr(found, "{mix=\"m\",run=\"r\"} 62168\n"));
+	assert_non_null(strstr(found, "{mix=\"m\",run=\"r\"} 43\n"));
+	free(found);
+	kafka_stats_text(&m, all, 1, NULL, NULL);
+	found = metrics_take(&m);
+	assert_null(strstr(found, "round_trip")); /* no broker has answered: not known */
+	assert_int_equal(of(&one.received_bytes), 0);
+	free(found);
+}
+
 int
 main(void)
 {
@@ -80,6 +110,7 @@ main(void)
 	    cmocka_unit_test(test_the_slowest_broker_that_answered_and_the_handle_itself_count),
 	    cmocka_unit_test(test_a_text_that_breaks_off_anywhere_changes_nothing),
 	    cmocka_unit_test(test_what_is_no_object_of_numbers_is_passed_over),
+	    cmocka_unit_test(test_of_several_handles_the_slowest_counts_and_all_else_is_summed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

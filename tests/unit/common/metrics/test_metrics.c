@@ -73,6 +73,54 @@ test_a_value_belongs_to_the_bucket_whose_limit_it_does_not_pass(void **unused)
 	assert_int_equal(h.bucket[METRICS_BUCKETS], 1);
 }
 
+static void
+test_a_histogram_counts_up_and_keeps_all_digits_of_its_sum(void **unused)
+{
+	struct metrics_histogram h = {0};
+	struct metrics_text m = {0};
+	char *text;
+
+	(void)unused;
+	metrics_observe(&h, 0.1);
+	metrics_observe(&h, 0.2);
+	metrics_observe(&h, 31);
+	metrics_histogram(&m, METRICS_MIXER_SECONDS, &h, NULL, NULL);
+	text = metrics_take(&m);
+	assert_non_null(strstr(text, "_bucket{le=\"0.05\"} 0\n"));
+	assert_non_null(strstr(text, "_bucket{le=\"0.1\"} 1\n"));
+	assert_non_null(strstr(text, "_bucket{le=\"0.25\"} 2\n"));
+	assert_non_null(strstr(text, "_bucket{le=\"30\"} 2\n"));
+	assert_non_null(strstr(text, "_bucket{le=\"+Inf\"} 3\n"));
+	assert_non_null(strstr(text, "_sum 31.300000000000001\n"));
+	assert_non_null(strstr(text, "_count 3\n"));
+	free(text);
+}
+
+/* Labels that a program has not are left out, each by itself. */
+static void
+test_a_text_that_was_taken_leaves_an_empty_one(void **unused)
+{
+	struct metrics_text m = {0};
+	char *first, *second;
+
+	(void)unused;
+	for (size_t i = 0; i < METRICS_N; i++)
+		assert_false(m.begun[i]);
+	metrics_number(&m, METRICS_UP, 1, NULL, NULL);
+	metrics_number(&m, METRICS_UP, 1, "m", NULL);
+	metrics_number(&m, METRICS_DOMAIN_SHARE_INTENDED, 1, NULL, "code");
+	first = metrics_take(&m);
+	assert_non_null(strstr(first, "\nriffle_up 1\nriffle_up{mix=\"m\"} 1\n"));
+	assert_non_null(strstr(first, "_ratio{domain=\"code\"} 1\n"));
+	metrics_number(&m, METRICS_UP, 1, NULL, NULL);
+	metrics_number(&m, METRICS_UP, 1, "m", NULL);
+	metrics_number(&m, METRICS_DOMAIN_SHARE_INTENDED, 1, NULL, "code");
+	second = metrics_take(&m);
+	assert_string_equal(second, first);
+	free(first);
+	free(second);
+}
+
 #define NAMES(id, kind, name, first, second, programs, meaning)                                    \
 	{METRICS_##kind, name, first, second, meaning},
 static const struct {
@@ -115,6 +163,8 @@ main(void)
 	    cmocka_unit_test(test_a_number_that_is_not_known_is_no_sample),
 	    cmocka_unit_test(test_quotes_backslashes_and_line_ends_of_labels_are_escaped),
 	    cmocka_unit_test(test_a_value_belongs_to_the_bucket_whose_limit_it_does_not_pass),
+	    cmocka_unit_test(test_a_histogram_counts_up_and_keeps_all_digits_of_its_sum),
+	    cmocka_unit_test(test_a_text_that_was_taken_leaves_an_empty_one),
 	    cmocka_unit_test(test_every_name_follows_the_conventions),
 	};
 

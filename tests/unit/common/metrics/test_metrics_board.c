@@ -95,12 +95,29 @@ test_without_an_answer_the_last_text_is_given(void **unused)
 	assert_false(metrics_board_wanted(NULL));
 }
 
+/* Twice, for the second that is left of a clock's second. */
+static void
+test_an_answer_that_does_not_come_is_waited_for_as_long_as_was_said(void **unused)
+{
+	(void)unused;
+	metrics_board_init(&board);
+	put(1);
+	for (int i = 0; i < 2; i++) {
+		int64_t began_ms = clock_ms();
+
+		free(metrics_board_ask(&board, 400));
+		assert_true(clock_ms() - began_ms >= 399);
+	}
+	metrics_board_close(&board);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_every_asker_gets_a_text_that_was_made_for_it),
 	    cmocka_unit_test(test_without_an_answer_the_last_text_is_given),
+	    cmocka_unit_test(test_an_answer_that_does_not_come_is_waited_for_as_long_as_was_said),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

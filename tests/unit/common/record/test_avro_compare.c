@@ -132,6 +132,48 @@ test_long_texts_are_shown_where_they_part(void **unused)
 	assert_memory_equal(d.a, "\"...x", 5);
 }
 
+struct plain {
+	int64_t l;
+	uint64_t bits, hash;
+	int32_t i, e;
+	double d, any;
+	bool b;
+};
+
+static void
+test_every_byte_of_a_value_tells_and_none_of_its_neighbours(void **unused)
+{
+	static const struct {
+		struct avro_field field;
+		size_t bytes;
+	} rows[] = {
+	    {AVRO_PLAIN(LONG, plain, l), 8},
+	    {AVRO_PLAIN(BITS, plain, bits), 8},
+	    {AVRO_PLAIN(HASH, plain, hash), 8},
+	    {AVRO_PLAIN(INT, plain, i), 4},
+	    {AVRO_PLAIN(ENUM, plain, e), 4},
+	    {AVRO_PLAIN(DOUBLE, plain, d), 8},
+	    {AVRO_PLAIN(ANY, plain, any), 8},
+	    {AVRO_PLAIN(BOOLEAN, plain, b), 1},
+	};
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		struct avro_table t = {&rows[i].field, 1, sizeof(struct plain)};
+
+		for (size_t at = 0; at < offsetof(struct plain, b) + 1; at++) {
+			struct plain a, b;
+			struct avro_difference d;
+
+			memset(&a, 0, sizeof(a));
+			memset(&b, 0, sizeof(b));
+			((uint8_t *)&b)[at] = 1;
+			assert_int_equal(avro_compare(&t, &a, &b, NULL, &d),
+			    at - rows[i].field.at < rows[i].bytes);
+		}
+	}
+}
+
 int
 main(void)
 {
@@ -140,6 +182,7 @@ main(void)
 	    cmocka_unit_test(test_the_first_difference_is_named_by_its_path_and_both_values),
 	    cmocka_unit_test(test_fields_that_are_excepted_may_differ),
 	    cmocka_unit_test(test_long_texts_are_shown_where_they_part),
+	    cmocka_unit_test(test_every_byte_of_a_value_tells_and_none_of_its_neighbours),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,8 +5,10 @@
 #include "common/record/schema.h"
 #include "tests/unit/vector.h"
 
+#include <jansson.h>
 #include <math.h>
 #include <pthread.h>
+#include <strings.h>
 
 /* ---- the values of tests/python/golden_values.py ---- */
 
@@ -461,6 +463,132 @@ test_damage_is_named_by_its_field(void **unused)
 	free(golden.bytes);
 }
 
+static void
+test_numbers_are_taken_from_their_least_value_on(void **unused)
+{
+	enum { HEADER = 10 }; /* then two empty texts */
+	static const struct {
+		size_t at, from_end; /* one of them, of a feedback of one loss without a name */
+		const char *field;
+		uint8_t least;
+	} rows[] = {
+	    {HEADER + 2, 0, "step", 0},
+	    {HEADER + 3, 0, "rank", 0},
+	    {HEADER + 4, 0, "world", 2},
+	    {0, 2, "losses: item 0: tokens", 0},
+	};
+	struct feedback_loss loss = {0};
+	struct feedback b = {.world = 1, .loss = &loss, .losses_n = 1};
+	uint8_t *bytes = NULL;
+	size_t n = 0;
+	struct failure f = {0};
+
+	(void)unused;
+	assert_int_equal(feedback_encode(&b, &bytes, &n, &f), FAIL_NONE);
+	EACH_NAMED_ROW(i, rows, field) {
+		size_t at = rows[i].at != 0 ? rows[i].at : n - rows[i].from_end;
+		struct feedback out;
+
+		assert_int_equal(bytes[at], rows[i].least);
+		assert_int_equal(feedback_decode(&out, bytes, n, &f), FAIL_NONE);
+		feedback_clear(&out);
+		bytes[at] = rows[i].least == 0 ? 1 : rows[i].least - 2; /* zigzag: one less */
+		assert_int_equal(feedback_decode(&out, bytes, n, &f), FAIL_DATA);
+		assert_non_null(strstr(f.text, rows[i].field));
+		bytes[at] = rows[i].least;
+	}
+	free(bytes);
+}
+
+static void
+test_a_change_of_no_partition_and_an_answer_of_no_step_are_valid(void **unused)
+{
+	struct ledger_change change = {.partition = -1};
+	struct ledger_answer answer = {.step = -1};
+	struct ledger out, l = {.lr_scale = 1,
+			       .temperature = 1,
+			       .pending = &change,
+			       .pending_n = 1,
+			       .answer = &answer,
+			       .answers_n = 1};
+	uint8_t *bytes = NULL;
+	size_t n = 0;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(ledger_encode(&l, &bytes, &n, &f), FAIL_NONE);
+	assert_int_equal(ledger_decode(&out, bytes, n, &f), FAIL_NONE);
+	assert_int_equal(out.pending[0].partition, -1);
+	assert_int_equal(out.answer[0].step, -1);
+	ledger_clear(&out);
+	free(bytes);
+}
+
+/* ---- names ---- */
+
+static const char *
+schema_symbol(json_t *type, const char *name, size_t i)
+{
+	const char *key, *found = NULL;
+	json_t *value;
+	size_t at;
+
+	if (json_is_object(type) && json_is_string(json_object_get(type, "name")) &&
+	    strcmp(json_string_value(json_object_get(type, "name")), name) == 0)
+		found = json_string_value(json_array_get(json_object_get(type, "symbols"), i));
+	json_object_foreach(type, key, value)
+	{
+		if (found == NULL)
+			found = schema_symbol(value, name, i);
+	}
+	json_array_foreach(type, at, value)
+	{
+		if (found == NULL)
+			found = schema_symbol(value, name, i);
+	}
+	return found;
+}
+
+static void
+test_names_are_those_of_the_schema(void **unused)
+{
+	static const struct {
+		const char *type, *const *names;
+		size_t n;
+	} rows[] = {
+	    {"Reason", ledger_reason_names, LEDGER_BY_REQUEST + 1},
+	    {"DomainState", ledger_domain_state_names, LEDGER_JOINING + 1},
+	    {"ChangeKind", ledger_change_names, LEDGER_UNDO + 1},
+	};
+	json_t *schema = json_loads(schema_text(SCHEMA_LEDGER), 0, NULL);
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, type) {
+		for (size_t k = 0; k < rows[i].n; k++) {
+			const char *symbol = schema_symbol(schema, rows[i].type, k);
+
+			assert_non_null(symbol);
+			assert_int_equal(strcasecmp(symbol, rows[i].names[k]), 0);
+		}
+		assert_null(schema_symbol(schema, rows[i].type, rows[i].n));
+	}
+	json_decref(schema);
+}
+
+static void
+test_the_step_of_a_run_is_none_of_another_and_never_negative(void **unused)
+{
+	static char other[] = "other", mine[] = "mine", behind[] = "behind";
+	struct ledger_run run[] = {{NULL, 3}, {other, 4}, {mine, 5}, {behind, -1}};
+	struct ledger l = {.run = run, .runs_n = 4};
+
+	(void)unused;
+	assert_int_equal(ledger_run_step(&l, "other"), 4);
+	assert_int_equal(ledger_run_step(&l, "mine"), 5);
+	assert_int_equal(ledger_run_step(&l, "behind"), 0);
+	assert_int_equal(ledger_run_step(&l, "min"), 0);
+}
+
 /* ---- limits ---- */
 
 static void
@@ -643,6 +771,10 @@ main(void)
 	    cmocka_unit_test(test_an_empty_ledger_is_valid),
 	    cmocka_unit_test(test_damaged_records_are_refused_or_decoded_and_nothing_else),
 	    cmocka_unit_test(test_damage_is_named_by_its_field),
+	    cmocka_unit_test(test_numbers_are_taken_from_their_least_value_on),
+	    cmocka_unit_test(test_a_change_of_no_partition_and_an_answer_of_no_step_are_valid),
+	    cmocka_unit_test(test_names_are_those_of_the_schema),
+	    cmocka_unit_test(test_the_step_of_a_run_is_none_of_another_and_never_negative),
 	    cmocka_unit_test(test_lists_are_refused_above_their_limit_and_taken_at_it),
 	    cmocka_unit_test(test_a_list_above_its_limit_is_refused_when_read),
 	    cmocka_unit_test(test_an_earlier_schema_is_read_by_name_with_fresh_values_for_the_rest),

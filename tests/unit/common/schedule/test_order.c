@@ -174,6 +174,75 @@ test_each_epoch_visits_every_sequence_once_in_another_order(void **state)
 	}
 }
 
+/*
+ * The order of BLOCK by its definition, as (partition, ordinal): blocks are dealt round robin and
+ * permuted; `window` neighbours are a window, whose sequences are permuted by the window's number.
+ */
+static size_t
+list_order(uint32_t (*out)[2], size_t layout, uint64_t key, uint64_t epoch)
+{
+	const uint32_t block = layouts[layout].block, window = layouts[layout].window;
+	uint32_t(*dealt)[2] = calloc(20000, sizeof(*dealt)), (*inside)[2] = calloc(20000, 8);
+	size_t dealt_n = 0, n = 0;
+	struct permutation p;
+
+	assert_true(dealt != NULL && inside != NULL);
+	for (uint32_t round = 0, any = 1; any != 0; round++) {
+		any = 0;
+		for (uint32_t k = 0; k < layouts[layout].partitions_n; k++)
+			if (round * block < layouts[layout].sequences[k]) {
+				dealt[dealt_n][0] = k;
+				dealt[dealt_n++][1] = round * block;
+				any = 1;
+			}
+	}
+	permutation_init(&p, dealt_n, key, epoch);
+	for (size_t first = 0, number = 1; first < dealt_n; first += window, number++) {
+		struct permutation slots;
+		size_t count = 0;
+
+		for (size_t i = first; i < first + window && i < dealt_n; i++) {
+			const uint32_t *b = dealt[permutation_at(&p, i)];
+
+			for (uint32_t k = 0;
+			     k < block && b[1] + k < layouts[layout].sequences[b[0]]; k++) {
+				inside[count][0] = b[0];
+				inside[count++][1] = b[1] + k;
+			}
+		}
+		permutation_init(&slots, count, permutation_subkey(key, number), epoch);
+		for (size_t i = 0; i < count; i++)
+			memcpy(out[n++], inside[permutation_at(&slots, i)], sizeof(*out));
+	}
+	free(dealt);
+	free(inside);
+	return n;
+}
+
+static void
+test_the_order_of_blocks_is_that_of_its_definition(void **state)
+{
+	static uint32_t expected[20000][2];
+
+	(void)state;
+	EACH_ROW(k, layouts) {
+		struct order *o = open_order(MIX_SHUFFLE_BLOCK, layouts[k].sequences,
+		    layouts[k].partitions_n, layouts[k].block, layouts[k].window, 77);
+
+		for (uint64_t epoch = 0; epoch < 3; epoch++) {
+			assert_int_equal(list_order(expected, k, 77, epoch), order_length(o));
+			order_restart(o, epoch);
+			for (uint64_t at = 0; at < order_length(o); at++) {
+				struct order_place place = place_of(o, at);
+
+				assert_int_equal(place.block.partition, expected[at][0]);
+				assert_int_equal(place.ordinal, expected[at][1]);
+			}
+		}
+		order_close(o);
+	}
+}
+
 static void
 test_a_position_is_found_from_its_sequence(void **state)
 {
@@ -397,6 +466,7 @@ main(void)
 	    cmocka_unit_test(test_a_permutation_of_any_size_stays_in_range),
 	    cmocka_unit_test(test_published_vectors_hold),
 	    cmocka_unit_test(test_each_epoch_visits_every_sequence_once_in_another_order),
+	    cmocka_unit_test(test_the_order_of_blocks_is_that_of_its_definition),
 	    cmocka_unit_test(test_a_position_is_found_from_its_sequence),
 	    cmocka_unit_test(test_partitions_are_dealt_round_robin),
 	    cmocka_unit_test(test_none_is_the_order_of_the_input_in_every_epoch),

@@ -290,6 +290,96 @@ test_schedules_draw_what_an_independent_implementation_draws(void **state)
 	}
 }
 
+/* Credits in quarters of `one`, after weights that leave domains 0 and 1 without any. */
+static void
+test_a_claim_passes_on_with_the_weight_and_a_debt_stays(void **state)
+{
+	static const int64_t quarter = (int64_t)(WEIGHT_ONE / 4);
+	static const uint64_t weight[] = {0, 0, WEIGHT_ONE / 4, WEIGHT_ONE / 4 * 3};
+	static const int64_t credit[] = {-6, 4, 1, 1}, after[] = {-6, 0, 2, 4};
+	static struct schedule s;
+
+	(void)state;
+	schedule_init(&s, SCHEDULE_DEFICIT, 1, 0);
+	schedule_set_weights(
+	    &s, (uint64_t[]){WEIGHT_ONE / 4, WEIGHT_ONE / 4, WEIGHT_ONE / 4, WEIGHT_ONE / 4}, 4);
+	for (size_t i = 0; i < 4; i++)
+		s.credit[i] = credit[i] * quarter;
+	schedule_set_weights(&s, weight, 4);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(s.credit[i], after[i] * quarter);
+}
+
+/* Each counts as a draw: the position of a mix is how many there were. */
+static void
+test_draws_that_are_lent_and_paid_back_are_counted(void **state)
+{
+	const bool dry[] = {true, false, false};
+	static struct schedule s;
+
+	(void)state;
+	schedule_init(&s, SCHEDULE_DEFICIT, 1, 0);
+	schedule_set_weights(&s, (uint64_t[]){WEIGHT_ONE / 2, WEIGHT_ONE / 4, WEIGHT_ONE / 4}, 3);
+	assert_int_equal(schedule_pick(&s), 0);
+	schedule_lend(&s, 0, dry, schedule_lend_pick(&s, 0, dry));
+	assert_int_equal(s.draws, 1);
+	schedule_repay(&s, 0, 1);
+	assert_int_equal(s.draws, 2);
+	schedule_draw(&s);
+	assert_int_equal(s.draws, 3);
+	assert_int_equal(s.credit[0] + s.credit[1] + s.credit[2], 0);
+}
+
+static void
+test_greedy_draws_nothing_of_a_weight_of_zero(void **state)
+{
+	static const double raw[] = {0, 0.9, 0, 0.1};
+	static struct schedule s;
+	uint64_t weight[4];
+	struct failure f;
+
+	(void)state;
+	assert_int_equal(weights_share(weight, raw, name, 4, 1, &f), FAIL_NONE);
+	schedule_init(&s, SCHEDULE_GREEDY, 1, 0);
+	schedule_set_weights(&s, weight, 4);
+	for (int k = 0; k < 200; k++)
+		assert_int_equal(schedule_draw(&s) % 2, 1);
+	assert_int_equal(s.credit[1] + s.credit[3], 200);
+}
+
+static void
+test_a_copy_draws_what_the_original_draws(void **state)
+{
+	static const struct {
+		enum schedule_kind kind;
+		uint64_t unit;
+	} rows[] = {{SCHEDULE_DEFICIT, 1}, {SCHEDULE_DEFICIT, 65}, {SCHEDULE_GREEDY, 1},
+	    {SCHEDULE_RANDOM, 1}};
+	static const double raw[] = {0.1, 0.5, 0.3, 0.1};
+	static struct schedule from, to;
+	uint64_t weight[4];
+	struct failure f;
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		assert_int_equal(
+		    (rows[i].kind == SCHEDULE_GREEDY ? weights_share : weights_quantise)(
+			weight, raw, name, 4, 1, &f),
+		    FAIL_NONE);
+		schedule_init(&from, rows[i].kind, rows[i].unit, 5);
+		schedule_set_weights(&from, weight, 4);
+		for (uint64_t k = 0; k < 37; k++)
+			schedule_charge(&from, schedule_pick(&from), 1 + k % rows[i].unit);
+		memset(&to, 0xA5, sizeof(to));
+		schedule_copy(&to, &from);
+		assert_int_equal(to.draws, 37);
+		for (uint64_t k = 0; k < 200; k++) {
+			assert_int_equal(schedule_draw(&to), schedule_draw(&from));
+			assert_memory_equal(to.credit, from.credit, 4 * sizeof(to.credit[0]));
+		}
+	}
+}
+
 static void
 test_greedy_has_the_index_of_the_page(void **state)
 {
@@ -328,6 +418,10 @@ main(void)
 	    cmocka_unit_test(test_a_dry_domain_lends_its_draws_by_weight_and_gets_them_back),
 	    cmocka_unit_test(test_weights_are_quantised_as_exact_fractions_say),
 	    cmocka_unit_test(test_schedules_draw_what_an_independent_implementation_draws),
+	    cmocka_unit_test(test_a_claim_passes_on_with_the_weight_and_a_debt_stays),
+	    cmocka_unit_test(test_draws_that_are_lent_and_paid_back_are_counted),
+	    cmocka_unit_test(test_greedy_draws_nothing_of_a_weight_of_zero),
+	    cmocka_unit_test(test_a_copy_draws_what_the_original_draws),
 	    cmocka_unit_test(test_greedy_has_the_index_of_the_page),
 	};
 

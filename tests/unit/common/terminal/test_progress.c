@@ -1,6 +1,8 @@
 /* progress.h: the bar's text, and what it must not do: divide by 0, pass 100 %, wrap. */
-#include "tests/unit/test.h"
+#include "tests/unit/pty.h"
 
+#include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/terminal/progress.h"
 
 #include <string.h>
@@ -37,6 +39,12 @@ static const struct {
     {"a program: no bar, no estimate", {.done = 3000000}, 3000, "code  3.0 MB"},
     {"one byte of very many: no estimate, no overflow", {.total = UINT64_MAX, .done = 1}, INT64_MAX,
 	"code  [" EMPTY "]    0%  0.0 of 18446744073709.6 MB"},
+    {"a second less than 100 hours", {.unit = "steps", .total = 360000, .done = 1}, 2000,
+	"code  [" EMPTY "]    0%  ETA 5999:59  1 of 360000 steps"},
+    {"100 hours are not worth saying", {.unit = "steps", .total = 360001, .done = 1}, 2000,
+	"code  [" EMPTY "]    0%  1 of 360001 steps"},
+    {"only what was there before: no rate yet", {.unit = "steps", .total = 10, .skipped = 5}, 11000,
+	"code  [" HALF "]   50%  5 of 10 steps"},
     {"a clock that stops", {.total = 1000000, .done = 500000}, 1000,
 	"code  [" HALF "]   50%  ETA 0:00  0.5 of 1.0 MB"},
     {"steps", {.unit = "steps", .total = 10, .done = 5}, 11000,
@@ -133,6 +141,54 @@ test_nothing_is_shown_before_it_is_time(void **state)
 	assert_true(p.shown_ms >= shown_ms);
 }
 
+static void
+test_the_log_is_due_after_ten_seconds_and_a_terminal_at_once(void **state)
+{
+	struct progress log, bar, json;
+	char text[1024];
+	struct pty t;
+	bool due[3];
+
+	(void)state;
+	progress_begin(&log, "code", "steps", 10, 0);
+	assert_false(log.terminal);
+	assert_int_equal(log.shown_ms, log.began_ms);
+	log.shown_ms = clock_ms() - PROGRESS_LOG_MS / 2;
+	assert_false(progress_due(&log));
+	pty_begin(&t, 63); /* a long bar would fill it; the last column stays free */
+	progress_begin(&bar, "code", "steps", 10, 0);
+	due[0] = progress_due(&bar);
+	bar.shown_ms =
+	    clock_ms() + PROGRESS_BAR_MS; /* as if it was just now, however slow this is */
+	due[1] = progress_due(&bar);
+	bar.done = 5;
+	progress_draw(&bar, NULL, 0);
+	progress_end(&bar);
+	log_set_form(LOG_JSON);
+	progress_begin(&json, "code", "steps", 10, 0);
+	due[2] = progress_due(&json);
+	log_set_form(LOG_LOGFMT);
+	pty_end(&t, text, sizeof(text));
+	assert_true(bar.terminal);
+	assert_true(due[0]);
+	assert_false(due[1]);
+	assert_false(json.terminal);
+	assert_false(due[2]);
+	assert_memory_equal(text, "\r\033[Kcode  [#####-----]   50%", 28);
+	assert_non_null(strstr(text, "\r\033[K\r\n"));
+}
+
+static void
+test_no_time_at_all_is_a_millisecond(void **state)
+{
+	const struct progress p = {.began_ms = 1000};
+
+	(void)state;
+	assert_true(progress_seconds(&p, 999) == 0.001);
+	assert_true(progress_seconds(&p, 1000) == 0.001);
+	assert_true(progress_seconds(&p, 1500) == 0.5);
+}
+
 int
 main(void)
 {
@@ -141,6 +197,8 @@ main(void)
 	    cmocka_unit_test(test_what_has_no_room_is_left_out_whole),
 	    cmocka_unit_test(test_a_long_name_leaves_room_for_the_percentage),
 	    cmocka_unit_test(test_nothing_is_shown_before_it_is_time),
+	    cmocka_unit_test(test_the_log_is_due_after_ten_seconds_and_a_terminal_at_once),
+	    cmocka_unit_test(test_no_time_at_all_is_a_millisecond),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

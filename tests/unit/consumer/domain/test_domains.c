@@ -179,7 +179,7 @@ test_a_wait_names_each_domain_that_lacks_an_end_and_the_commands(void **state)
 	free(text);
 	facts[4].sealed = (bool *)(uintptr_t)sealed; /* one command is left */
 	text = domains_missing(&d, &last);
-	assert_non_null(strstr(text, ": `riffle produce -c run.yml a lost` publishes them"));
+	assert_non_null(strstr(text, ": `riffle produce a lost` publishes them"));
 	assert_null(strstr(text, "`` "));
 	free(text);
 	facts[4].sealed = (bool *)(uintptr_t)open;

@@ -81,12 +81,35 @@ test_pieces_beyond_the_limits_are_not_kept(void **unused)
 	long_cache_close(&c);
 }
 
+/* Pieces whose hashes are equal are told apart by all of their bytes. */
+static void
+test_a_piece_is_not_found_for_its_beginning_nor_for_another_one(void **unused)
+{
+	uint8_t piece[] = "abcdefgh", other[] = "abcdefgX";
+	uint32_t id[2] = {1, 2};
+	struct long_cache c = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(long_cache_open(&c, &f), FAIL_NONE);
+	long_cache_put(&c, 77, piece, 8, id, 2);
+	assert_non_null(long_cache_get(&c, 77, piece, 8));
+	for (size_t n = 1; n < 8; n++)
+		assert_null(long_cache_get(&c, 77, piece, n));
+	assert_null(long_cache_get(&c, 77, other, 8));
+	long_cache_put(&c, 77, piece, 5, id, 1);
+	assert_int_equal(long_cache_get(&c, 77, piece, 5)->ids_n, 1);
+	assert_int_equal(long_cache_get(&c, 77, piece, 8)->ids_n, 2);
+	long_cache_close(&c);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_what_is_found_is_what_was_put_however_full_it_is),
 	    cmocka_unit_test(test_pieces_beyond_the_limits_are_not_kept),
+	    cmocka_unit_test(test_a_piece_is_not_found_for_its_beginning_nor_for_another_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

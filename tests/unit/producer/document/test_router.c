@@ -231,6 +231,64 @@ test_a_text_in_another_encoding_is_noticed(void **unused)
 	router_close(r);
 }
 
+/* A record with its fields; one byte in a hundred may be none of a character. */
+static void
+test_a_scratch_of_many_records_changes_none_of_them(void **unused)
+{
+	static const struct {
+		size_t prompt_bad, prompt_good, response_bad, response_good;
+		bool garbled;
+	} rows[] = {
+	    {0, 3, 0, 2, false},
+	    {1, 0, 0, 99, false}, /* 1 of 100 */
+	    {1, 0, 0, 98, true},  /* 1 of 99 */
+	    {0, 99, 1, 0, false},
+	    {0, 98, 1, 0, true},
+	    {1, 99, 1, 99, false},
+	    {2, 99, 1, 99, true},
+	    {1, 99, 2, 99, true},
+	    {0, 1, 0, 1, false},
+	    {1, 1, 0, 1, true},
+	    {0, 0, 0, 0, false},
+	};
+	struct given g = {.n = 0};
+	struct router_scratch *s;
+	struct router *r;
+	struct failure f;
+
+	(void)unused;
+	add(&g, "one", "text", NULL, NULL);
+	g.domain[0].prompt = (char *)(uintptr_t) "p";
+	g.domain[0].response = (char *)(uintptr_t) "r";
+	r = open_router(&g, CONFIG_UTF8_REPLACE);
+	assert_int_equal(router_scratch_open(&s, &f), FAIL_NONE);
+	EACH_ROW(i, rows) {
+		char part[4][128], text[512], expected[1024] = "";
+		const size_t n[] = {rows[i].prompt_bad, rows[i].prompt_good, rows[i].response_bad,
+		    rows[i].response_good};
+		struct chunk_record record = {.bytes = text};
+		struct router_result result;
+
+		for (size_t k = 0; k < 4; k++) {
+			memset(part[k], k % 2 == 0 ? '\xff' : 'a' + (char)i, n[k]);
+			part[k][n[k]] = '\0';
+			for (size_t b = 0; b < n[k]; b++)
+				strcat(expected,
+				    k % 2 == 0 ? "\xef\xbf\xbd" : (char[]){(char)('a' + i), '\0'});
+		}
+		record.n = (size_t)snprintf(text, sizeof(text), "{\"p\":\"%s%s\",\"r\":\"%s%s\"}",
+		    part[0], part[1], part[2], part[3]);
+		assert_int_equal(
+		    router_route(r, s, CHUNK_JSON_LINES, &record, &result, &f), FAIL_NONE);
+		assert_int_equal(result.n, strlen(expected));
+		assert_memory_equal(result.text, expected, result.n);
+		assert_int_equal(result.prompt_n, 3 * n[0] + n[1]);
+		assert_int_equal(result.garbled, rows[i].garbled);
+	}
+	router_scratch_close(s);
+	router_close(r);
+}
+
 static void
 test_a_whole_file_is_text_to_which_where_cannot_apply(void **unused)
 {
@@ -526,6 +584,7 @@ main(void)
 	    cmocka_unit_test(test_where_deals_records_out),
 	    cmocka_unit_test(test_a_text_in_another_encoding_is_noticed),
 	    cmocka_unit_test(test_text_that_is_not_utf8_is_repaired_or_refused),
+	    cmocka_unit_test(test_a_scratch_of_many_records_changes_none_of_them),
 	    cmocka_unit_test(test_a_whole_file_is_text_to_which_where_cannot_apply),
 	    cmocka_unit_test(test_what_the_input_rejected_stays_rejected),
 	    cmocka_unit_test(test_prompt_and_response_are_the_text_and_fields_are_kept),

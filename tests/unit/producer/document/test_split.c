@@ -123,7 +123,12 @@ test_a_part_of_zero_gets_nothing(void **unused)
 	char text[32];
 
 	(void)unused;
-	assert_false(split_needs_hash(&only[SET_VALID]));
+	for (unsigned some = 0; some < 8; some++) {
+		const struct split s = {
+		    .parts = {some & 1 ? 5 : 0, some & 2 ? 1 : 0, some & 4 ? 1000000000 : 0}};
+
+		assert_int_equal(split_needs_hash(&s), __builtin_popcount(some) > 1);
+	}
 	assert_true(split_needs_hash(&two));
 	for (int i = 0; i < 3000; i++) {
 		size_t n = (size_t)snprintf(text, sizeof(text), "text %d", i);

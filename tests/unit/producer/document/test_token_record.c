@@ -19,6 +19,8 @@ test_ids_are_read_as_they_stand(void **state)
 	    {"[7]", 1, {7}, NULL},
 	    {"[ 0 ,\t4294967295\n, 12 ]", 3, {0, UINT32_MAX, 12}, NULL},
 	    {"[4294967296]", 0, {0}, "tokens[0] is not an id"},
+	    {"[42949672950]", 0, {0}, "tokens[0] is not an id"},
+	    {"[1, 99999999999999999999]", 1, {1}, "tokens[1] is not an id"},
 	    {"[1, -2]", 0, {0}, "tokens[1] is not an id"},
 	    {"[1, 2.0]", 0, {0}, "tokens[1] is not an id"},
 	    {"[1e2]", 0, {0}, "tokens[0] is not an id"},

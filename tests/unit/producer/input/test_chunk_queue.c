@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "tests/unit/test.h"
 
@@ -116,6 +117,38 @@ test_a_stop_ends_the_wait_for_room_and_closing_frees_what_is_left(void **unused)
 	chunk_queue_close(q);
 }
 
+/* A chunk that claims to hold N bytes; nothing reads them. */
+static struct chunk *
+heavy_chunk(uint64_t document, uint64_t n)
+{
+	struct chunk *c = chunk_of(document);
+
+	c->record[0].n = n;
+	return c;
+}
+
+static void
+test_what_was_taken_no_longer_counts(void **unused)
+{
+	struct chunk_queue *q;
+	struct failure f;
+
+	(void)unused;
+	alarm(120); /* a put that waits would wait forever */
+	assert_int_equal(chunk_queue_open(&q, &f), FAIL_NONE);
+	for (uint64_t i = 0; i < 20; i += 2) {
+		assert_int_equal(
+		    chunk_queue_put(q, heavy_chunk(i, CHUNK_QUEUE_BYTES * UINT64_C(3) / 4), &f),
+		    FAIL_NONE);
+		assert_int_equal(
+		    chunk_queue_put(q, heavy_chunk(i + 1, 2 * CHUNK_QUEUE_BYTES), &f), FAIL_NONE);
+		take(q, i);
+		take(q, i + 1);
+	}
+	chunk_queue_close(q);
+	alarm(0);
+}
+
 int
 main(void)
 {
@@ -123,6 +156,7 @@ main(void)
 	    cmocka_unit_test(test_chunks_come_in_order_then_the_end_however_often_it_is_asked),
 	    cmocka_unit_test(test_the_failure_of_the_reader_comes_behind_its_chunks),
 	    cmocka_unit_test(test_a_stop_ends_the_wait_for_room_and_closing_frees_what_is_left),
+	    cmocka_unit_test(test_what_was_taken_no_longer_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -89,6 +89,8 @@ test_braces_stop_at_their_limits(void **unused)
 	(void)unused;
 	assert_int_equal(brace_expand(&w, "{1..1048576}", &f), FAIL_NONE);
 	assert_int_equal(w.n, BRACE_WORDS_MAX);
+	assert_int_equal(brace_expand(&w, "{a,b}", &f), FAIL_NONE); /* of another pattern */
+	assert_int_equal(w.n, BRACE_WORDS_MAX + 2);
 	brace_words_close(&w);
 	assert_int_equal(brace_expand(&w, "{0..1048576}", &f), FAIL_CONFIG);
 	assert_string_equal(f.text, "pattern {0..1048576}: stands for more than 1048576 names");
@@ -299,6 +301,10 @@ test_what_names_no_file_is_refused_by_name(void **unused)
 		assert_int_equal(list(whole, 0, 1, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, said));
 	}
+	assert_int_equal(list("only/* none.*", 0, 1, &f), FAIL_CONFIG);
+	assert_int_equal(list("a.* d/** none.*", 0, 1, &f), FAIL_CONFIG);
+	assert_non_null(strstr(f.text, "pattern none.*: matches no file"));
+	assert_null(strstr(f.text, "only folders")); /* that was another pattern's */
 	folder_text("[q]", "x");
 	folder_text("y{1,2}", "x");
 	assert_int_equal(list("[q]", 0, 1, &f), FAIL_CONFIG);

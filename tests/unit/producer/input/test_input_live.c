@@ -129,6 +129,51 @@ test_a_log_that_fails_ends_the_input(void **unused)
 	input_close(in);
 }
 
+/* The order has the portions of files a, b and c, of ten bytes each. */
+static void
+test_a_resume_begins_where_the_order_has_its_place(void **unused)
+{
+	static const struct {
+		bool ended;
+		uint64_t files;
+		bool other_names;
+		const char *file;
+		uint64_t byte;
+		size_t portion; /* LIVE_ORDER_NONE: refused */
+	} rows[] = {
+	    {false, 0, false, "a", 0, 0}, {false, 0, false, "b", 9, 1},
+	    {false, 2, false, "b", 9, 1}, {false, 2, true, "b", 9, LIVE_ORDER_NONE},
+	    {false, 4, false, "b", 9, LIVE_ORDER_NONE}, /* more than there are */
+	    {false, 0, false, "b", 10, LIVE_ORDER_NONE},
+	    {false, 0, false, NULL, 0, LIVE_ORDER_NONE}, {true, 3, false, "c", 10, 3},
+	    {true, 1, false, "a", 10, 1}, {true, 1, true, "a", 10, LIVE_ORDER_NONE},
+	    {true, 0, false, NULL, 0, 0}, /* it ended with nothing read */
+	};
+	struct live_order_portion p = {.end = 10, .line = 1};
+	struct failure f;
+
+	(void)unused;
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(live_order_file(&order, "abc" + i, 1, &p.file, &f), FAIL_NONE);
+		p.hash = i;
+		assert_int_equal(live_order_add(&order, &p, &f), FAIL_NONE);
+	}
+	EACH_ROW(i, rows) {
+		const struct input_position from = {.ended = rows[i].ended,
+		    .files = rows[i].files,
+		    .names = (rows[i].files <= 3 ? live_order_hash(&order, rows[i].files) : 0) +
+			     rows[i].other_names,
+		    .file = rows[i].file,
+		    .byte = rows[i].byte};
+		size_t portion = 99;
+
+		assert_int_equal(input_live_start(&order, &from, &portion, &f),
+		    rows[i].portion == LIVE_ORDER_NONE ? FAIL_DATA : FAIL_NONE);
+		if (rows[i].portion != LIVE_ORDER_NONE)
+			assert_int_equal(portion, rows[i].portion);
+	}
+}
+
 int
 main(void)
 {
@@ -140,6 +185,8 @@ main(void)
 		open_files, close_files),
 	    cmocka_unit_test_setup_teardown(
 		test_a_log_that_fails_ends_the_input, open_files, close_files),
+	    cmocka_unit_test_setup_teardown(
+		test_a_resume_begins_where_the_order_has_its_place, open_files, close_files),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

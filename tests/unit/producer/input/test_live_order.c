@@ -192,6 +192,75 @@ test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same(void **unused)
 	live_order_close(&b);
 }
 
+/* Each of name, end and hash of a portion, and their order. */
+static void
+test_the_hash_has_all_that_tells_a_portion(void **unused)
+{
+	static const struct {
+		const char *files;
+		uint64_t end[2], hash[2];
+	} rows[] = {
+	    {"ab", {5, 6}, {1, 2}},
+	    {"ba", {5, 6}, {1, 2}},
+	    {"ac", {5, 6}, {1, 2}},
+	    {"ab", {5, 7}, {1, 2}},
+	    {"ab", {4, 6}, {1, 2}},
+	    {"ab", {5, 6}, {1, 3}},
+	    {"ab", {5, 6}, {0, 2}},
+	    {"ab", {6, 5}, {2, 1}},
+	};
+	uint64_t found[sizeof(rows) / sizeof(rows[0])];
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		struct live_order r = {0};
+		struct failure f;
+
+		for (size_t k = 0; k < 2; k++) {
+			struct live_order_portion p = {
+			    .end = rows[i].end[k], .hash = rows[i].hash[k], .line = 1};
+
+			assert_int_equal(
+			    live_order_file(&r, rows[i].files + k, 1, &p.file, &f), FAIL_NONE);
+			assert_int_equal(live_order_add(&r, &p, &f), FAIL_NONE);
+		}
+		found[i] = live_order_hash(&r, 2);
+		for (size_t k = 0; k < i; k++)
+			assert_true(found[k] != found[i]);
+		live_order_close(&r);
+	}
+}
+
+static void
+test_what_was_read_of_a_file_last_is_its_own_or_of_its_former_name(void **unused)
+{
+	static const struct {
+		bool last, after;
+		uint64_t last_end, after_end;
+		size_t behind;
+	} rows[] = {
+	    {false, false, 5, 5, LIVE_ORDER_NONE},
+	    {true, false, 5, 9, 0},
+	    {false, true, 9, 5, 1},
+	    {true, true, 5, 6, 1},
+	    {true, true, 5, 5, 0}, /* its own */
+	    {true, true, 6, 5, 0},
+	};
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		struct live_order_file file = {
+		    .last = rows[i].last ? 0 : LIVE_ORDER_NONE,
+		    .after = rows[i].after ? 1 : LIVE_ORDER_NONE,
+		};
+		struct live_order_portion portion[] = {
+		    {.end = rows[i].last_end}, {.end = rows[i].after_end}};
+		struct live_order r = {.file = &file, .files_n = 1, .portion = portion, .n = 2};
+
+		assert_true(live_order_behind(&r, 0) == rows[i].behind);
+	}
+}
+
 static void
 test_an_empty_portion_gives_up_its_file(void **unused)
 {
@@ -214,11 +283,34 @@ test_an_empty_portion_gives_up_its_file(void **unused)
 	assert_true(live_order_hash(&r, 3) == hash);
 	live_order_settle(&r);
 	assert_true(live_order_is_lost(&r, 0) && !live_order_is_lost(&r, 1));
+	loss.end = 40; /* whatever comes of it later */
+	assert_int_equal(live_order_add(&r, &loss, &f), FAIL_NONE);
+	assert_true(live_order_is_lost(&r, 0));
+	live_order_settle(&r);
+	assert_true(live_order_is_lost(&r, 0));
+	r.n--;
+	live_order_settle(&r);
 	/* One that had not seen the loss takes over. */
 	assert_int_equal(apply(&r, 2, true, 3, "", &f), FAIL_NONE);
 	assert_int_equal(apply(&r, 2, false, 3, "b", &f), FAIL_NONE);
 	check(&r, "abab");
 	assert_false(live_order_is_lost(&r, 0));
+	live_order_close(&r);
+}
+
+static void
+test_a_whole_file_that_was_given_up_is_found_where_it_was(void **unused)
+{
+	struct live_order r = {0};
+	struct live_order_portion whole = {.whole = true, .end = 5, .line = 1}, loss;
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(live_order_file(&r, "w", 1, &whole.file, &f), FAIL_NONE);
+	assert_int_equal(live_order_add(&r, &whole, &f), FAIL_NONE);
+	loss = live_order_loss(&r, whole.file);
+	assert_int_equal(live_order_add(&r, &loss, &f), FAIL_NONE);
+	assert_int_equal(live_order_find(&r, "w", 3), 0);
 	live_order_close(&r);
 }
 
@@ -231,14 +323,15 @@ test_a_hundred_thousand_files_are_found_again(void **unused)
 	size_t index;
 
 	(void)unused;
+	/* From the last number down: most names begin like one that came before. */
 	for (size_t i = 0; i < 100000; i++) {
-		int n = snprintf(name, sizeof(name), "in/%zu.jsonl", i);
+		int n = snprintf(name, sizeof(name), "in/%zu", 99999 - i);
 
 		assert_int_equal(live_order_file(&r, name, (size_t)n, &index, &f), FAIL_NONE);
 		assert_int_equal(index, i);
 	}
-	for (size_t i = 0; i < 100000; i += 977) {
-		int n = snprintf(name, sizeof(name), "in/%zu.jsonl", i);
+	for (size_t i = 0; i < 100000; i++) {
+		int n = snprintf(name, sizeof(name), "in/%zu", 99999 - i);
 
 		assert_int_equal(live_order_find_file(&r, name, (size_t)n), i);
 	}
@@ -256,7 +349,10 @@ main(void)
 	    cmocka_unit_test(test_records_that_are_missing_are_found),
 	    cmocka_unit_test(test_a_place_is_found_by_file_and_byte),
 	    cmocka_unit_test(test_the_hash_tells_portions_apart_and_of_a_beginning_is_the_same),
+	    cmocka_unit_test(test_the_hash_has_all_that_tells_a_portion),
+	    cmocka_unit_test(test_what_was_read_of_a_file_last_is_its_own_or_of_its_former_name),
 	    cmocka_unit_test(test_an_empty_portion_gives_up_its_file),
+	    cmocka_unit_test(test_a_whole_file_that_was_given_up_is_found_where_it_was),
 	    cmocka_unit_test(test_a_hundred_thousand_files_are_found_again),
 	};
 

@@ -118,6 +118,7 @@ test_lines_are_cut_wherever_the_bytes_come_apart(void **unused)
 	    {"a\r\nbb\r\n", "0:0:1:a;1:3:2:bb;"},
 	    {"a\r\nbb\r", "0:0:1:a;1:3:2:bb;"},
 	    {"a\rb\nc", "0:0:1:a\rb;1:4:2:c;"},
+	    {"a\r\r\nb", "0:0:1:a\r;1:4:2:b;"},
 	    {"\n\n a\n\t \r\n\r\nb\n\n", "0:2:3: a;1:11:6:b;"},
 	    {"\n", ""},
 	    {"  ", ""},
@@ -406,6 +407,64 @@ test_a_mark_raises_the_index_of_the_first_record_at_or_behind_it(void **unused)
 		}
 }
 
+/* What may be left of a file: a line that is passed over, a skip, marks. */
+static void
+test_a_new_file_begins_as_if_nothing_came_before(void **unused)
+{
+	static const struct record_mark far = {.byte = 1, .document = 1000};
+	enum { LINE, SKIP, MAY_END, MARKS, CASES };
+
+	(void)unused;
+	for (int i = 0; i < CASES; i++) {
+		struct record_cutter *c;
+		struct failure f;
+
+		seen[0] = '\0';
+		assert_int_equal(record_cutter_open(&c, MAX, 1000, &f), FAIL_NONE);
+		record_cutter_start(c, "before", CHUNK_JSON_LINES, 0, 1);
+		if (i == LINE)
+			assert_int_equal(
+			    feed_pieces(c, "1234567890123456789012345", 25, 5, &f), FAIL_NONE);
+		if (i == MARKS)
+			record_cutter_marks(c, &far, 1);
+		if (i == SKIP || i == MAY_END)
+			record_cutter_skip(c, 50, 40, false);
+		if (i == MAY_END)
+			record_cutter_may_end(c);
+		assert_int_equal(take_chunk(c, &f), FAIL_NONE);
+		seen[0] = '\0';
+		record_cutter_number(c, 7);
+		record_cutter_start(c, "file", CHUNK_JSON_LINES, 0, 1);
+		assert_int_equal(feed_pieces(c, "a\nb\n", 4, 4, &f), FAIL_NONE);
+		assert_int_equal(record_cutter_end(c, NULL, &f), FAIL_NONE);
+		assert_int_equal(take_chunk(c, &f), FAIL_NONE);
+		assert_string_equal(seen, "7:0:1:a;8:2:2:b;");
+		/* A later skip may not end with the file because an earlier one could. */
+		record_cutter_start(c, "file", CHUNK_JSON_LINES, 0, 1);
+		record_cutter_skip(c, 4, 9, false);
+		assert_int_equal(feed_pieces(c, "a\nb\n", 4, 4, &f), FAIL_NONE);
+		assert_int_equal(record_cutter_end(c, NULL, &f), FAIL_DATA);
+		record_cutter_close(c);
+	}
+}
+
+static void
+test_a_byte_order_mark_stands_at_a_files_beginning_alone(void **unused)
+{
+	struct record_cutter *c;
+	struct failure f;
+
+	(void)unused;
+	seen[0] = '\0';
+	assert_int_equal(record_cutter_open(&c, MAX, 1000, &f), FAIL_NONE);
+	record_cutter_start(c, "file", CHUNK_JSON_LINES, 5, 2);
+	assert_int_equal(feed_pieces(c, "\xef\xbb\xbfz\n", 5, 5, &f), FAIL_NONE);
+	assert_int_equal(record_cutter_end(c, NULL, &f), FAIL_NONE);
+	assert_int_equal(take_chunk(c, &f), FAIL_NONE);
+	assert_string_equal(seen, "0:5:2:\xef\xbb\xbfz;");
+	record_cutter_close(c);
+}
+
 int
 main(void)
 {
@@ -419,6 +478,8 @@ main(void)
 	    cmocka_unit_test(test_a_chunk_holds_65536_records_at_most),
 	    cmocka_unit_test(test_a_skip_goes_to_the_record_at_its_byte),
 	    cmocka_unit_test(test_a_program_that_breaks_before_the_place_of_a_skip_says_why),
+	    cmocka_unit_test(test_a_new_file_begins_as_if_nothing_came_before),
+	    cmocka_unit_test(test_a_byte_order_mark_stands_at_a_files_beginning_alone),
 	    cmocka_unit_test(test_a_mark_raises_the_index_of_the_first_record_at_or_behind_it),
 	};
 

@@ -576,6 +576,207 @@ test_a_width_that_is_hardly_right_is_warned_of(void **unused)
 	}
 }
 
+static void
+test_a_type_has_a_sign_or_has_not(void **unused)
+{
+	static const struct {
+		const char *numpy;
+		int megatron; /* 0: it has none */
+		unsigned width;
+		const char *says; /* of a token whose bits are all 1; NULL: it is an id */
+	} rows[] = {
+	    {"|u1", TOKEN_FORMAT_U8, 1, NULL},
+	    {"|i1", TOKEN_FORMAT_I8, 1, "is -1,"},
+	    {"<u2", TOKEN_FORMAT_U16, 2, "is 65535,"},
+	    {"<i2", TOKEN_FORMAT_I16, 2, "is -1,"},
+	    {"<u4", 0, 4, "is 4294967295,"},
+	    {"<i4", TOKEN_FORMAT_I32, 4, "is -1,"},
+	    {"<i8", TOKEN_FORMAT_I64, 8, "is -1,"},
+	};
+
+	(void)unused;
+	log_set_level(LOG_ERROR);
+	EACH_NAMED_ROW(i, rows, numpy) {
+		char header[64], found[TEXT_MAX];
+
+		for (int index = 0; index < 2; index++) {
+			struct token_file *t;
+
+			if (index == 1 && rows[i].megatron == 0)
+				continue;
+			snprintf(header, sizeof(header), "{'descr': '%s', 'shape': (1,)}",
+			    rows[i].numpy);
+			if (index == 0)
+				put_npy(header);
+			else
+				save_index(
+				    "a.idx", (unsigned)rows[i].megatron, "1", "0", 1, "0 1", 2);
+			save_tokens("a.bin", "-1", rows[i].width);
+			assert_int_equal(
+			    open_file(&t, index == 0 ? TOKEN_FORMAT_NPY : TOKEN_FORMAT_MEGATRON,
+				"a.bin", 0),
+			    FAIL_NONE);
+			assert_int_equal(
+			    read_rest(t, found), rows[i].says == NULL ? FAIL_NONE : FAIL_DATA);
+			assert_non_null(rows[i].says == NULL ? strstr(found, ": 255")
+							     : strstr(f.text, rows[i].says));
+			token_file_close(t);
+		}
+	}
+}
+
+static void
+test_a_numpy_header_of_each_version_is_read(void **unused)
+{
+	static const char header[] = "{'descr': '<u2', 'shape': (2,)}";
+
+	(void)unused;
+	for (int version = 0; version <= 4; version++) {
+		char expected[64];
+
+		put_text("\x93NUMPY", 6);
+		put((uint64_t)version, 2);
+		put(strlen(header), version == 1 ? 2 : 4);
+		put_text(header, strlen(header));
+		snprintf(expected, sizeof(expected), "%zu: 1 2", bytes_n);
+		save_tokens("a.npy", "1 2", 2);
+		if (version == 0 || version == 4)
+			check_refused(TOKEN_FORMAT_NPY, "a.npy", 0, FAIL_DATA, "version ");
+		else
+			check_documents(TOKEN_FORMAT_NPY, "a.npy", 0, expected);
+	}
+}
+
+static void
+test_metadata_says_the_width_at_the_end_of_its_first_line(void **unused)
+{
+	static const struct {
+		const char *text;
+		unsigned said;
+	} rows[] = {
+	    {"gpt2|2\n6\n", 2},
+	    {"gpt2|4\n2|2\n", 4},
+	    {"gpt2|2", 2},
+	    {"|4\n", 4},
+	    {"gpt2\n|2\n", 0},
+	    {"gpt2\n", 0},
+	    {"gpt|8\n", 0},
+	    {"gpt|24\n", 0},
+	    {"2\n", 0},
+	    {"4", 0},
+	    {"|\n2", 0},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, text) {
+		save_tokens("a.ds", "1 2 9 3", rows[i].said == 0 ? 2 : rows[i].said);
+		put_text(rows[i].text, strlen(rows[i].text));
+		save("a.ds.metadata");
+		for (unsigned set = 0; set <= 4; set += 2) {
+			unsigned width = rows[i].said == 0 ? set : rows[i].said;
+
+			if (width == 0 || (set != 0 && set != width))
+				check_refused(
+				    TOKEN_FORMAT_DS, "a.ds", set, FAIL_CONFIG, "token_bytes");
+			else if (rows[i].said != 0 || set == 2)
+				check_documents(TOKEN_FORMAT_DS, "a.ds", set,
+				    width == 2 ? "0: 1 2|6: 3" : "0: 1 2|12: 3");
+		}
+	}
+}
+
+static void
+test_an_index_with_modes_is_of_multimodal_data(void **unused)
+{
+	(void)unused;
+	save_tokens("a.bin", "", 2);
+	save_index("a.idx", TOKEN_FORMAT_U16, "", "", 0, "0", 1); /* it has no sequences */
+	check_documents(TOKEN_FORMAT_MEGATRON, "a.bin", 0, "");
+	for (unsigned more = 1; more <= 4; more++) {
+		save_tokens("a.bin", "1 2 3", 2);
+		put_text(TOKEN_FORMAT_MEGATRON_MAGIC, TOKEN_FORMAT_MEGATRON_MAGIC_BYTES);
+		put(TOKEN_FORMAT_MEGATRON_VERSION, 8);
+		put(TOKEN_FORMAT_U16, 1);
+		put(3, 8);
+		put(2, 8);
+		put_tokens("1 1 1", 4);
+		put_tokens("0 2 4", 8);
+		put_tokens("0 3", 8);
+		put(0, more);
+		save("a.idx");
+		check_refused(TOKEN_FORMAT_MEGATRON, "a.bin", 0, FAIL_DATA,
+		    more == 3 ? "has a mode for each sequence"
+			      : "bytes of tables where its header makes it");
+	}
+}
+
+/* Whether the file is warned of with ids below `entries`. */
+static bool
+warns(const char *name, unsigned width, uint32_t entries)
+{
+	static bool all[1 << 17];
+	const struct token_file_options o = {.path = folder_path(name),
+	    .name = name,
+	    .format = TOKEN_FORMAT_NPY,
+	    .token_bytes = width,
+	    .eos = EOS,
+	    .known = all,
+	    .entries = entries,
+	    .max_document_bytes = 1 << 20};
+	struct token_file *t;
+	char text[1024];
+	struct capture c;
+
+	capture_begin(&c);
+	assert_int_equal(token_file_open(&t, &o, &f), FAIL_NONE);
+	token_file_close(t);
+	return capture_end_lines(&c, text, sizeof(text)) > 0;
+}
+
+static void
+test_a_width_has_ids_up_to_its_limit(void **unused)
+{
+	static const struct {
+		const char *type;
+		unsigned width;
+		uint32_t entries; /* that it has ids for */
+	} rows[] = {{"|u1", 1, 256}, {"|i1", 1, 128}, {"<u2", 2, 65536}, {"<i2", 2, 32768}};
+
+	(void)unused;
+	log_set_level(LOG_WARNING);
+	EACH_NAMED_ROW(i, rows, type) {
+		char header[64];
+
+		snprintf(header, sizeof(header), "{'descr': '%s', 'shape': (1,)}", rows[i].type);
+		put_npy(header);
+		save_tokens("a.npy", "1", rows[i].width);
+		assert_false(warns("a.npy", 0, rows[i].entries));
+		assert_true(warns("a.npy", 0, rows[i].entries + 1));
+	}
+}
+
+static void
+test_zeros_are_warned_of_at_every_second_place_only(void **unused)
+{
+	static const struct {
+		unsigned even, odd; /* zeros of 100 */
+		bool warns;
+	} rows[] = {{0, 100, true}, {100, 0, true}, {0, 90, true}, {90, 0, true}, {0, 89, false},
+	    {60, 100, true}, {61, 100, false}, {100, 60, true}, {100, 61, false}, {100, 100, false},
+	    {55, 95, true}};
+
+	(void)unused;
+	log_set_level(LOG_WARNING);
+	EACH_ROW(i, rows) {
+		for (unsigned k = 0; k < 100; k++) {
+			put(k >= rows[i].even, 2);
+			put(k >= rows[i].odd, 2);
+		}
+		save("a.npy");
+		assert_int_equal(warns("a.npy", 2, ENTRIES), rows[i].warns);
+	}
+}
+
 int
 main(void)
 {
@@ -594,6 +795,12 @@ main(void)
 	    TEST(test_a_run_continues_at_a_document_and_nowhere_else),
 	    TEST(test_a_file_ends_where_it_ended),
 	    TEST(test_a_width_that_is_hardly_right_is_warned_of),
+	    TEST(test_a_type_has_a_sign_or_has_not),
+	    TEST(test_a_numpy_header_of_each_version_is_read),
+	    TEST(test_metadata_says_the_width_at_the_end_of_its_first_line),
+	    TEST(test_an_index_with_modes_is_of_multimodal_data),
+	    TEST(test_a_width_has_ids_up_to_its_limit),
+	    TEST(test_zeros_are_warned_of_at_every_second_place_only),
 	};
 
 	return cmocka_run_group_tests_name("token_file", tests, NULL, NULL);

@@ -626,6 +626,10 @@ test_a_window_ends_early_where_it_holds_enough_that_is_kept(void **unused)
 	feed(&d, 4, 1);
 	assert_int_equal(d.out, 2);
 	assert_int_equal(d.spans, 2);
+	feed(&d, 5, PACK_WINDOW_KEEP_BYTES - 1); /* the next window holds as much again */
+	assert_int_equal(d.out, 2);
+	feed(&d, 5, 1);
+	assert_int_equal(d.out, 3);
 	pack_close(d.p);
 }
 

@@ -44,6 +44,7 @@ test_bytes_of_the_first_character_are_followed_through_all_steps(void **unused)
 	    {"ab", 0, {{NORMALIZER_PREPEND, "", "_"}}, "_ab", 0}, /* no beginning of a document */
 	    {"ab", 0, {{NORMALIZER_REPLACE, "a", "xyz"}}, "xyzb", 0},
 	    {"", 0, {{NORMALIZER_REPLACE, "a", "xyz"}}, "", 0},
+	    {"", 0, {{NORMALIZER_PREPEND, "", "_"}}, "", 0},
 	    {" b", 1, {{NORMALIZER_PREPEND, "", "_"}, {NORMALIZER_REPLACE, " ", "_"}}, "__b", 2},
 	    {" b", 1, {{NORMALIZER_PREPEND, "", "\u2581"}, {NORMALIZER_REPLACE, " ", "\u2581"}},
 		"\u2581\u2581b", 6},

@@ -59,6 +59,46 @@ test_parts_count_into_the_rows_of_their_domains(void **unused)
 	measures_close(m);
 }
 
+/* Two inputs that begin with the same domain are two inputs. */
+static void
+test_parts_that_end_in_any_order_leave_the_others(void **unused)
+{
+	static char name[][2] = {"a", "b"};
+	struct config_domain domain[] = {{.name = name[0]}, {.name = name[1]}};
+	const struct config c = {.domains = domain, .domains_n = 2};
+	const size_t both[] = {0, 1};
+	const bool first_only[] = {true, false};
+	static const int orders[][3] = {{0, 1, 2}, {2, 1, 0}, {1, 0, 2}, {1, 2, 0}};
+
+	(void)unused;
+	EACH_ROW(i, orders) {
+		struct measures_part part[3];
+		struct measures *m;
+		struct failure f;
+		char *text, expected[64];
+
+		assert_int_equal(measures_open(&m, &c, &f), FAIL_NONE);
+		for (size_t k = 0; k < 3; k++)
+			measures_begin(&part[k], m, both, first_only, k == 0 ? 2 : 1);
+		measures_input(&part[0], 3);
+		measures_input(&part[1], 40);
+		measures_input(&part[2], 500);
+		for (size_t k = 0; k < 3; k++) {
+			measures_end(&part[orders[i][k]]);
+			text = measures_text(m);
+			snprintf(
+			    expected, sizeof(expected), "\nriffle_producer_parts %d\n", 2 - (int)k);
+			assert_non_null(strstr(text, expected));
+			assert_non_null(strstr(text, "_documents_total{domain=\"a\"} 0\n"));
+			assert_null(strstr(text, "domain=\"b\""));
+			assert_non_null(strstr(text, "{input=\"a+1\"} 3\n"));
+			assert_non_null(strstr(text, "{input=\"a\"} 540\n"));
+			free(text);
+		}
+		measures_close(m);
+	}
+}
+
 static void
 test_without_measures_nothing_is_counted(void **unused)
 {
@@ -81,6 +121,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_parts_count_into_the_rows_of_their_domains),
+	    cmocka_unit_test(test_parts_that_end_in_any_order_leave_the_others),
 	    cmocka_unit_test(test_without_measures_nothing_is_counted),
 	};
 

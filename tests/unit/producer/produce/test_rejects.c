@@ -52,6 +52,7 @@ test_more_kinds_than_are_kept_count_as_others(void **state)
 	rejects_add(&r, "a");
 	rejects_format(&r, text);
 	assert_int_equal(r.others, 1);
+	assert_int_equal(r.total, REJECTS_KINDS_MAX + 2);
 	assert_int_equal(r.kind[0].count, 2);
 	assert_string_equal(text, "2 a, 1 b, 1 c, 1 d, 1 e, 1 f, 1 g, 1 h, 1 for other reasons");
 }

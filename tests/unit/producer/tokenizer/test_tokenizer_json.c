@@ -94,17 +94,33 @@ test_whatever_changes_ids_changes_the_fingerprint(void **unused)
 				 "\"individual_digits\": true}, \"normalizer\": "},
 	};
 	uint64_t usual = fingerprint_of("", "");
-	struct tokenizer *t;
 
 	(void)unused;
 	EACH_ROW(i, other)
 		assert_true(fingerprint_of(other[i][0], other[i][1]) != usual);
-	t = open_changed("", "", false, true);
-	assert_true(tokenizer_fingerprint(t) != usual);
-	tokenizer_close(t);
-	t = open_changed("", "", true, false);
-	assert_true(tokenizer_fingerprint(t) != usual);
-	tokenizer_close(t);
+}
+
+/* Bits of a combination: three members of the model, add_special, special_as_text. */
+static void
+test_every_combination_of_flags_has_a_fingerprint_of_its_own(void **unused)
+{
+	static const char *const truth[] = {"false", "true"};
+	uint64_t found[32];
+
+	(void)unused;
+	for (unsigned bits = 0; bits < 32; bits++) {
+		struct tokenizer *t;
+		char new[128];
+
+		snprintf(new, sizeof(new),
+		    "\"fuse_unk\": %s, \"byte_fallback\": %s, \"ignore_merges\": %s",
+		    truth[bits & 1], truth[bits >> 1 & 1], truth[bits >> 2 & 1]);
+		t = open_changed("\"fuse_unk\": true", new, bits & 8, bits & 16);
+		found[bits] = tokenizer_fingerprint(t);
+		tokenizer_close(t);
+		for (unsigned k = 0; k < bits; k++)
+			assert_true(found[k] != found[bits]);
+	}
 }
 
 /* The ids of a text, as a text. */
@@ -154,6 +170,37 @@ test_ids_are_those_of_tokenizers(void **unused)
 		assert_ids(t, cases[i].text, cases[i].ids);
 		tokenizer_close(t);
 	}
+}
+
+/* More pieces than the encoder looks up at once, cut by a step that is no pattern. */
+static void
+test_many_pieces_have_the_ids_that_each_has_alone(void **unused)
+{
+	static const char once[] = "ab1ba", many_ids[] = " 3 0 2 1";
+	struct tokenizer *t = open_changed("\"normalizer\": ",
+	    "\"pre_tokenizer\": {\"type\": \"Digits\", \"individual_digits\": true}, "
+	    "\"normalizer\": ",
+	    false, false);
+	struct token_buffer ids = {NULL, 0, 0};
+	struct encoder *e = NULL;
+	char text[5 * 700 + 1] = "";
+	struct failure f;
+
+	(void)unused;
+	for (size_t i = 0; i < 700; i++)
+		memcpy(text + 5 * i, once, 5);
+	assert_int_equal(encoder_open(&e, t, &f), FAIL_NONE);
+	for (size_t n = 5; n <= 5 * 700; n += 5 * 29) {
+		ids.n = 0;
+		assert_int_equal(encoder_encode(e, text, n, &ids, &f), FAIL_NONE);
+		/* "ba" and the "ab" after it are one piece. Its ids are those of b, a and ab. */
+		assert_int_equal(ids.n, n / 5 * 4);
+		for (size_t i = 0; i < ids.n; i++)
+			assert_int_equal(ids.id[i], many_ids[i % 4 * 2 + 1] - '0');
+	}
+	token_buffer_close(&ids);
+	encoder_close(e);
+	tokenizer_close(t);
 }
 
 static void
@@ -341,7 +388,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_files_that_say_the_same_have_one_fingerprint),
 	    cmocka_unit_test(test_whatever_changes_ids_changes_the_fingerprint),
+	    cmocka_unit_test(test_every_combination_of_flags_has_a_fingerprint_of_its_own),
 	    cmocka_unit_test(test_ids_are_those_of_tokenizers),
+	    cmocka_unit_test(test_many_pieces_have_the_ids_that_each_has_alone),
 	    cmocka_unit_test(test_special_tokens_are_text_where_that_is_asked_for),
 	    cmocka_unit_test(test_eos_is_an_added_token_or_one_of_the_vocabulary),
 	    cmocka_unit_test(test_a_broken_file_is_refused_or_read),

@@ -153,6 +153,20 @@ test_a_record_that_lands_elsewhere_shows_a_loss_or_another_producer(void **unuse
 		assert_int_equal(writer_judge(row[i].expected, row[i].offset), row[i].landed);
 }
 
+/* Two producers, each with two lots of a batch and three quarters. */
+static void
+test_the_overlap_follows_the_size_of_a_batch(void **unused)
+{
+	struct properties p = {0};
+	struct failure f;
+
+	(void)unused;
+	assert_int_equal(writer_overlap_bytes(&p), 4 * (131072 + 98304));
+	assert_int_equal(properties_set(&p, "batch.size", "1000", &f), FAIL_NONE);
+	assert_int_equal(writer_overlap_bytes(&p), 4 * 1750);
+	properties_clear(&p);
+}
+
 int
 main(void)
 {
@@ -160,6 +174,7 @@ main(void)
 	    cmocka_unit_test(test_waiting_for_a_broker_costs_no_processor),
 	    cmocka_unit_test(test_a_record_larger_than_what_may_wait_is_published),
 	    cmocka_unit_test(test_a_stop_ends_the_wait_for_room),
+	    cmocka_unit_test(test_the_overlap_follows_the_size_of_a_batch),
 	    cmocka_unit_test(test_a_record_that_lands_elsewhere_shows_a_loss_or_another_producer),
 	};
 
