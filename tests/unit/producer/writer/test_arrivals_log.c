@@ -244,7 +244,7 @@ test_records_of_others_are_passed_over_with_one_warning(void **unused)
 	static const char *const names[INPUTS_MAX] = {"a/0/1"};
 	struct seen s;
 	struct capture c;
-	char text[1024];
+	char text[2048], *said;
 
 	(void)unused;
 	append_bytes("hello", 5);
@@ -252,8 +252,10 @@ test_records_of_others_are_passed_over_with_one_warning(void **unused)
 	append_bytes("", 0);
 	capture_begin(&c);
 	assert_int_equal(read_log(&s, names), FAIL_NONE);
-	assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 1);
-	assert_non_null(strstr(text, "PRODUCE-ARRIVALS topic="));
+	capture_end_lines(&c, text, sizeof(text)); /* librdkafka may have lines of its own */
+	said = strstr(text, "PRODUCE-ARRIVALS topic=");
+	assert_non_null(said);
+	assert_null(strstr(said + 1, "PRODUCE-ARRIVALS"));
 	assert_non_null(strstr(text, "records=2 cannot be read"));
 	assert_non_null(strstr(text, "the first is at offset=0"));
 	assert_true(s.order.n == 1 && s.end == 4);
