@@ -357,7 +357,9 @@ test_every_report_and_answer_are_those_of_a_recount_of_all_steps(void **unused)
 	(void)unused;
 	for (uint32_t seed = 1; seed <= 20; seed++) {
 		struct losses *l = fresh();
-		/* Worlds of 1 to 3 ranks; the reader asks often, or so seldom that steps pile up. */
+		/*
+		 * Worlds of 1 to 3 ranks; the reader asks often, or so seldom that steps pile up.
+		 */
 		uint32_t worlds = 1 + seed % 3, pace = seed % 4 == 0 ? 400 : 3;
 
 		m = (struct model){.step_limit = INT64_MAX};
