@@ -305,6 +305,7 @@ main(int argc, char **argv)
 		o.asks_only = strcmp(argv[1], "group") == 0;
 	}
 	if (argc == 5 && strcmp(argv[1], "member") == 0) {
+		o.role = KAFKA_MEMBER;
 		o.group = argv[2];
 		o.client = argv[4];
 	}
