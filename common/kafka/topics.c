@@ -513,7 +513,10 @@ topics_check_batch(rd_kafka_t *rk, const struct config *c, uint32_t global_batch
 		report[i].exists = true;
 		code = query_settings(rk, &with, p, i, i + 1, report, clock_ms() + timeout_ms, f);
 	}
-	if (code == FAIL_NONE && report[i].problem[0] != '\0')
+	if (code == FAIL_NONE && !report[i].exists) { /* it may be about to be created again */
+		kafka_fail_missing(f, p->topic[i].name);
+		code = f->code = FAIL_BROKER;
+	} else if (code == FAIL_NONE && report[i].problem[0] != '\0')
 		code = fail(f, FAIL_DATA, "global_batch %" PRIu32 ": topic %s: %s", global_batch,
 		    p->topic[i].name, topics_judge_problem(&report[i], TOPICS_JUDGE_ROOM));
 	free(report);

@@ -60,6 +60,7 @@ enum fail_code topics_check(rd_kafka_t *rk, const struct config *c, struct topic
 /*
  * Whether steps of that many sequences, a multiple of the lanes, fit the mix's topic of batches as
  * it is. FAIL_DATA: a lane's record could be larger than 64 MiB, or than the topic takes.
+ * FAIL_BROKER: there is no answer, or no topic, which says nothing about the batch.
  */
 enum fail_code topics_check_batch(rd_kafka_t *rk, const struct config *c, uint32_t global_batch,
     int timeout_ms, struct failure *f);
