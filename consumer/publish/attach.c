@@ -525,13 +525,16 @@ attach_settle(struct attach *a, struct transactions *t, bool *settled, struct fa
 	struct lane_map map = {0};
 	const char *mix = a->config->mix.name;
 	uint32_t open = 0;
+	bool fits;
 	enum fail_code code =
 	    lane_ends_query_decided(&end, &map, &l, mix, &a->config->kafka, ASK_TIMEOUT_MS, 0, f);
 
 	*settled = false;
-	for (uint32_t i = 0; code == FAIL_NONE && i < lane_map_lying(&map); i++)
+	/* Partitions that were added are what attach_compare() has found; the handle has none. */
+	fits = map.lanes == a->config->mix.lanes && map.partitions == a->config->mix.partitions;
+	for (uint32_t i = 0; code == FAIL_NONE && fits && i < lane_map_lying(&map); i++)
 		open += end[i].open;
-	if (code == FAIL_NONE && (open > 0 || l.open)) {
+	if (code == FAIL_NONE && fits && (open > 0 || l.open)) {
 		code = transactions_end_open(t, end, lane_map_lying(&map), l.open, f);
 		*settled = code == FAIL_NONE;
 	}
