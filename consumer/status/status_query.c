@@ -374,6 +374,9 @@ read_ends(struct status_query *q, struct status *st, struct failure *f)
 		*f = why;
 		return code;
 	}
+	/* The topic was deleted or widened since: the next look at the topics says so. */
+	if (map.lanes != c->mix.lanes || map.partitions != c->mix.partitions)
+		return FAIL_NONE;
 	st->ends_n = map.lanes;
 	if (lane_ends_empty(st->end, st->ends_n) && ledger_log_begins(&l.first, &l.cut, c->mix.name,
 							&c->kafka, STATUS_QUERY_MS, f) != FAIL_NONE)
