@@ -39,7 +39,7 @@ ledger_mix_open(struct ledger_mix *x, uint64_t seed)
 	for (size_t i = 0; i < 2; i++)
 		x->length[i] = (struct config_plan_length){1, &x->sequences[i], NULL};
 	for (int i = 0; i < LEDGER_MIX_PHASES; i++) {
-		snprintf(x->phase_name[i], sizeof(x->phase_name[i]), "p%d", i);
+		snprintf(x->phase_name[i], sizeof(x->phase_name[i]), "p%u", (unsigned)i % 100);
 		x->phase_weight[i][0] = i + 1;
 		x->phase_weight[i][1] = 4;
 		x->phase[i] = (struct config_phase){.name = x->phase_name[i],

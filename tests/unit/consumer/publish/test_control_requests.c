@@ -144,7 +144,7 @@ test_a_mixer_reads_on_behind_what_it_answered_last(void **unused)
 	(void)unused;
 	mock_topic("on.control", 1);
 	for (int i = 0; i < WRITTEN; i++) {
-		snprintf(id, sizeof(id), "r%d", i);
+		snprintf(id, sizeof(id), "r%u", (unsigned)i % 1000);
 		write_request(
 		    "on.control", &(struct control){.id = id, .at_step = 100 + i, .lr_scale = 0.5});
 	}
@@ -290,7 +290,7 @@ test_a_request_that_the_ledger_record_has_no_room_for_is_refused(void **unused)
 		struct control c = {
 		    .id = id, .at_step = 100, .weight = &w, .weights_n = 1, .who = who};
 
-		snprintf(id, sizeof(id), "r%d", i);
+		snprintf(id, sizeof(id), "r%u", (unsigned)i % 1000);
 		if (i == REQUESTS - 1)
 			c = (struct control){
 			    .id = id, .kind = LEDGER_CANCEL, .request = (char *)"r1", .who = who};
