@@ -120,7 +120,39 @@ test_a_snapshot_lives_as_long_as_one_uses_it(void **unused)
 	serve_snapshot_release(NULL);
 }
 
-static size_t made;
+/* Once for all who ask, of the status as it was read; each text in a place of its own. */
+static void
+test_texts_are_made_for_the_first_who_asks(void **unused)
+{
+	char corpus[] = "demo", mix[] = "pre";
+	const struct config config = {.corpus = corpus,
+	    .sequence_length = 8,
+	    .split = {1, 0, 0},
+	    .mix = {.name = mix, .global_batch = 8, .lanes = 1, .partitions = 1}};
+	struct serve_snapshot *s = snapshot(1);
+	const char *status, *metrics;
+
+	(void)unused;
+	s->of->config = &config;
+	s->of->state = STATUS_NOT_STARTED;
+	s->of->first_end = -1;
+	s->of->next_phase_step = -1;
+	s->of->problem = calloc(1, sizeof(*s->of->problem));
+	assert_int_equal(topic_plan_open(&s->of->plan, &config, &f), FAIL_NONE);
+	s->of->report = calloc(s->of->plan->n, sizeof(*s->of->report));
+	assert_null(s->status);
+	assert_null(s->metrics);
+	status = serve_snapshot_status(s);
+	assert_null(s->metrics);
+	metrics = serve_snapshot_metrics(s);
+	assert_non_null(strstr(status, "\"corpus\":\"demo\""));
+	assert_ptr_equal(strchr(status, '\n'), status + strlen(status) - 1); /* one line */
+	assert_ptr_equal(strstr(metrics, "# "), metrics);
+	assert_null(strstr(metrics, "riffle_up"));
+	assert_ptr_equal(serve_snapshot_status(s), status);
+	assert_ptr_equal(serve_snapshot_metrics(s), metrics);
+	serve_snapshot_release(s);
+}
 
 int
 main(void)
@@ -129,6 +161,7 @@ main(void)
 	    cmocka_unit_test(test_a_client_gets_the_newest_snapshot_and_what_failed_since),
 	    cmocka_unit_test(test_a_reason_that_is_too_long_is_cut),
 	    cmocka_unit_test(test_a_snapshot_lives_as_long_as_one_uses_it),
+	    cmocka_unit_test(test_texts_are_made_for_the_first_who_asks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
