@@ -38,7 +38,10 @@ enum fail_code plan_lengths_parse(
  */
 enum fail_code plan_lengths_ask(struct plan_lengths *out, struct config *c, struct failure *f);
 
-/* Its two decisions, of a status that was read, and of one that was also derived. No I/O. */
+/*
+ * Its two decisions, without I/O: of a status that was read; and of a derived status, for the
+ * weights.
+ */
 enum fail_code plan_lengths_take(
     struct plan_lengths *out, const struct config *c, const struct status *st, struct failure *f);
 void plan_lengths_take_weights(struct config *c, const struct status *st);

@@ -45,7 +45,7 @@ static const struct {
     {"retain", &copies,
 	"READ topic pre.batches\nREAD topic pre.ledger\nDELETE topic pre.batches\n"
 	"DESCRIBE group pre.*\n"},
-    {"retain", &derived, /* nothing is deleted of what is not there */
+    {"retain", &derived, /* no batches, no right to delete them */
 	"READ topic pre.batches\nDESCRIBE topic pre.lanes\nREAD topic pre.ledger\n"
 	"DESCRIBE group pre.*\n"},
     {"weights", &copies,

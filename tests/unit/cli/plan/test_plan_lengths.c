@@ -81,7 +81,7 @@ test_sizes_name_every_domain_once(void **unused)
 		assert_int_equal(p.n, 0);
 		assert_null(p.length);
 	}
-	/* A name of the longest length is looked for, a longer one is none. */
+	/* A name of the longest length is looked for, a longer name is refused. */
 	for (int n = NAME_MAX_BYTES; n <= NAME_MAX_BYTES + 1; n++) {
 		memset(long_name, 'n', (size_t)n);
 		snprintf(long_name + n, sizeof(long_name) - (size_t)n, "=1");

@@ -120,7 +120,7 @@ test_a_snapshot_lives_as_long_as_one_uses_it(void **unused)
 	serve_snapshot_release(NULL);
 }
 
-/* Once for all who ask, of the status as it was read; each text in a place of its own. */
+/* Once for all who ask; the two texts are apart. */
 static void
 test_texts_are_made_for_the_first_who_asks(void **unused)
 {

@@ -357,8 +357,8 @@ print_domain(struct status_domain d, bool json, struct printed *p)
 }
 
 /*
- * A sealed domain says so whether or not it was live, and one that was reopened, too. Of several
- * partitions that are not all sealed a domain that is not live says how many are.
+ * A sealed or reopened domain is shown as such, whether it was live or not. If a domain that is
+ * not live has several partitions, the column says how many are sealed.
  */
 static void
 test_the_column_sealed_says_what_can_still_come(void **unused)
@@ -474,7 +474,7 @@ test_a_deviation_has_a_sign_unless_it_rounds_to_none(void **unused)
 	}
 }
 
-/* A number that is not known is null, and 0 is one that is. */
+/* An unknown number is null; 0 is a known number. */
 static void
 test_numbers_of_a_domain_are_null_where_they_are_not_known(void **unused)
 {

@@ -1,4 +1,4 @@
-/* assembler.h: whatever is done between steps, they are those of the mixer alone, with their data. */
+/* assembler.h: whatever is done between steps, they are those of the mixer alone, with data. */
 #include "consumer/derive/assembler.h"
 
 #include "common/base/clock.h"
@@ -183,7 +183,7 @@ test_steps_are_the_mixers_whatever_is_done_between_them(void **unused)
 		}
 }
 
-/* Whoever rests holds nothing of what was read ahead; who reads ahead again has it again. */
+/* After a rest no block is in memory; reading ahead loads them again. */
 static void
 test_a_rest_gives_back_what_was_read_ahead(void **unused)
 {

@@ -44,7 +44,7 @@ static const struct {
 	size_t head;
 } rows[] = {
     {"ab_~1", "ab_~1", "", 0},
-    /* A mark behind another character, which a mark is not. */
+    /* Before a mark, unless a mark or nothing is in front of it. */
     {"ab~c", "ab|~c", "M", 0},
     {"~ab", "~ab", "M", 0},
     {"~", "~", "M", 0},

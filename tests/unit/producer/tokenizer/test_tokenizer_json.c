@@ -271,8 +271,8 @@ test_a_broken_file_is_refused_or_read(void **unused)
 
 /*
  * The vocabulary has 4 entries and gaps, so that new tokens get the ids 4, 5, ... of others that it
- * has. Of two tokens with one id only the later one is found and shown, whichever texts they are
- * looked for in. What is not found is one unknown token.
+ * has. If two tokens have one id, only the later is found and shown, whether they are looked for in
+ * normalised text or not. A text that is not found is one unknown token.
  */
 static void
 test_of_two_added_tokens_with_one_id_the_later_one_counts(void **unused)
