@@ -196,26 +196,43 @@ take_weights(struct config *c, const struct status *st)
 }
 
 enum fail_code
+plan_lengths_take(
+    struct plan_lengths *out, const struct config *c, const struct status *st, struct failure *f)
+{
+	enum fail_code code = open_lengths(out, c, f);
+
+	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
+		if (st->domain[i].configured >= 0)
+			code = take_domain(out, c, &st->domain[i], f);
+	if (code != FAIL_NONE)
+		plan_lengths_close(out);
+	return code;
+}
+
+void
+plan_lengths_take_weights(struct config *c, const struct status *st)
+{
+	if (!warn_refused(st))
+		take_weights(c, st);
+}
+
+enum fail_code
 plan_lengths_ask(struct plan_lengths *out, struct config *c, struct failure *f)
 {
 	struct status_query *query;
 	struct status *st = NULL;
-	enum fail_code code = open_lengths(out, c, f);
+	enum fail_code code = status_query_open(&query, c, f);
 
-	if (code == FAIL_NONE)
-		code = status_query_open(&query, c, f);
+	*out = (struct plan_lengths){0};
 	if (code == FAIL_NONE) {
 		code = status_query_lengths(query, &st, f);
 		status_query_close(query);
 	}
-	for (size_t i = 0; code == FAIL_NONE && i < st->domains_n; i++)
-		if (st->domain[i].configured >= 0)
-			code = take_domain(out, c, &st->domain[i], f);
-	if (code == FAIL_NONE && status_derive(st, f) == FAIL_NONE && !warn_refused(st))
-		take_weights(c, st);
+	if (code == FAIL_NONE)
+		code = plan_lengths_take(out, c, st, f);
+	if (code == FAIL_NONE && status_derive(st, f) == FAIL_NONE)
+		plan_lengths_take_weights(c, st);
 	status_free(st);
-	if (code != FAIL_NONE)
-		plan_lengths_close(out);
 	return code;
 }
 

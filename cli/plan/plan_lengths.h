@@ -14,6 +14,7 @@
 #include "common/base/failure.h"
 #include "common/config/config.h"
 #include "consumer/plan/config_plan.h"
+#include "consumer/status/status.h"
 
 /* Sequences of a domain that has no end: more than any plan draws. */
 #define PLAN_LENGTHS_ENDLESS (UINT64_C(1) << 40)
@@ -36,6 +37,14 @@ enum fail_code plan_lengths_parse(
  * partitions than the configuration says. FAIL_BROKER.
  */
 enum fail_code plan_lengths_ask(struct plan_lengths *out, struct config *c, struct failure *f);
+
+/*
+ * Its two decisions, without I/O: of a status that was read; and of a derived status, for the
+ * weights.
+ */
+enum fail_code plan_lengths_take(
+    struct plan_lengths *out, const struct config *c, const struct status *st, struct failure *f);
+void plan_lengths_take_weights(struct config *c, const struct status *st);
 
 /* Every domain has PLAN_LENGTHS_ENDLESS sequences. */
 enum fail_code plan_lengths_endless(

@@ -340,6 +340,171 @@ test_rates_have_three_figures_and_a_unit(void **unused)
 	}
 }
 
+/* A status of one domain alone, which is web's with what `d` changes. */
+static void
+print_domain(struct status_domain d, bool json, struct printed *p)
+{
+	struct status st = bare(STATUS_STARTED);
+
+	st.domain = &d;
+	st.domains_n = 1;
+	if (json)
+		assert_int_equal(status_print_json(&st, printed_begin(p), true, &f), FAIL_NONE);
+	else
+		status_print_table(&st, printed_begin(p));
+	printed_end(p);
+	full_status_end(&st);
+}
+
+/*
+ * A sealed or reopened domain is shown as such, whether it was live or not. If a domain that is
+ * not live has several partitions, the column says how many are sealed.
+ */
+static void
+test_the_column_sealed_says_what_can_still_come(void **unused)
+{
+	static const struct {
+		const char *text;
+		size_t partitions, sealed;
+		int64_t sequences, sealed_length;
+		bool live, dry;
+	} rows[] = {
+	    {"yes", 1, 1, 10, 10, false, false},
+	    {"yes", 4, 4, 10, 10, false, false},
+	    {"yes", 4, 4, 10, 10, true, false},
+	    {"yes", 1, 1, 10, 10, true, true},
+	    {"yes", 1, 1, 0, 0, false, false},
+	    {"reopened", 1, 1, 11, 10, false, false},
+	    {"reopened", 4, 4, 11, 10, true, false},
+	    {"reopened", 4, 4, 11, 10, true, true},
+	    {"live", 1, 0, 10, -1, true, false},
+	    {"live", 4, 3, 10, -1, true, false},
+	    {"live dry", 1, 0, 10, -1, true, true},
+	    {"live dry", 4, 3, 10, -1, true, true},
+	    {"no", 1, 0, 10, -1, false, false},
+	    {"0 of 4", 4, 0, 10, -1, false, false},
+	    {"3 of 4", 4, 3, 10, -1, false, false},
+	    {"no topic", 0, 0, 0, -1, false, false},
+	    {"no topic", 0, 0, 0, -1, true, true},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, text) {
+		struct status_domain d = domains[1];
+		struct printed p;
+		char line[128];
+
+		d.partitions_n = rows[i].partitions;
+		d.partitions_sealed = rows[i].sealed;
+		d.sequences = rows[i].sequences;
+		d.sealed_length = rows[i].sealed_length;
+		d.live = rows[i].live;
+		d.dry = rows[i].dry;
+		print_domain(d, false, &p);
+		snprintf(line, sizeof(line), "\nweb    %12d %8s      2.5 ", (int)d.sequences,
+		    rows[i].text);
+		assert_non_null(strstr(p.text, line));
+		free(p.text);
+	}
+}
+
+/* Whether a topic is asked about depends on both the file and the ledger. */
+static void
+test_a_domain_is_marked_by_what_the_mix_does_with_it(void **unused)
+{
+	static const struct {
+		const char *claim;
+		enum ledger_domain_state state;
+		int configured, mixed;
+		const char *before, *mark; /* SEQUENCES and SEALED; the end of the line */
+	} rows[] = {
+	    {"drawn", LEDGER_ACTIVE, 1, 0, "         216 no topic", " 114\n"},
+	    {"ended", LEDGER_DROPPED, 1, 0, "         216 no topic", " 114  dropped\n"},
+	    {"joins", LEDGER_JOINING, 1, 0, "         216 no topic", " 114  joining\n"},
+	    {"left, still in the file", LEDGER_LEFT, 1, 0, "         216 no topic", " 114  left\n"},
+	    {"left", LEDGER_LEFT, -1, 0, "           -        -", " 114  left\n"},
+	    {"only drawn", LEDGER_ACTIVE, -1, 0, "         216 no topic", " 114\n"},
+	    {"only in the file", LEDGER_DROPPED, 1, -1, "         216 no topic", " 114\n"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, claim) {
+		struct status_domain d = domains[1];
+		struct printed p;
+		char line[64];
+
+		d.partitions_n = d.partitions_sealed = 0;
+		d.state = rows[i].state;
+		d.configured = rows[i].configured;
+		d.mixed = rows[i].mixed;
+		print_domain(d, false, &p);
+		snprintf(line, sizeof(line), "\nweb    %s      2.5 ", rows[i].before);
+		assert_non_null(strstr(p.text, line));
+		assert_non_null(strstr(p.text, rows[i].mark));
+		free(p.text);
+	}
+}
+
+static void
+test_a_deviation_has_a_sign_unless_it_rounds_to_none(void **unused)
+{
+	static const struct {
+		double deviation;
+		const char *text;
+	} rows[] = {
+	    {0, "  +0.00 "},
+	    {-0.004, "  +0.00 "},
+	    {0.004, "  +0.00 "},
+	    {-0.006, "  -0.01 "},
+	    {0.006, "  +0.01 "},
+	    {-1.5, "  -1.50 "},
+	    {12.25, " +12.25 "},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, text) {
+		struct status_domain d = domains[1];
+		struct printed p;
+
+		d.deviation = rows[i].deviation;
+		print_domain(d, false, &p);
+		assert_non_null(strstr(p.text, "  74.000000%"));
+		assert_non_null(strstr(p.text, rows[i].text));
+		free(p.text);
+	}
+}
+
+/* An unknown number is null; 0 is a known number. */
+static void
+test_numbers_of_a_domain_are_null_where_they_are_not_known(void **unused)
+{
+	static const struct {
+		const char *text;
+		double target;
+		int64_t sealed_length, mixer_commit;
+	} rows[] = {
+	    {"\"target\":null,\"deviation\":null", NAN, 0, 0},
+	    {"\"target\":0.0,\"deviation\":0.0", 0, 0, 0},
+	    {"\"sealed_length\":null", 0, -1, 0},
+	    {"\"sealed_length\":0,", 0, 0, -1},
+	    {"\"mixer_commit\":null", 0, 0, -1},
+	    {"\"mixer_commit\":0,", 0, -1, 0},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, text) {
+		struct status_domain d = domains[1];
+		struct printed p;
+
+		d.target = d.deviation = rows[i].target;
+		d.sealed_length = rows[i].sealed_length;
+		d.mixer_commit = rows[i].mixer_commit;
+		print_domain(d, true, &p);
+		assert_non_null(strstr(p.text, rows[i].text));
+		free(p.text);
+	}
+}
+
 int
 main(void)
 {
@@ -350,6 +515,10 @@ main(void)
 	    cmocka_unit_test(test_what_is_not_known_is_null_or_left_out),
 	    cmocka_unit_test(test_active_mixers_come_before_standbys),
 	    cmocka_unit_test(test_rates_have_three_figures_and_a_unit),
+	    cmocka_unit_test(test_the_column_sealed_says_what_can_still_come),
+	    cmocka_unit_test(test_a_domain_is_marked_by_what_the_mix_does_with_it),
+	    cmocka_unit_test(test_a_deviation_has_a_sign_unless_it_rounds_to_none),
+	    cmocka_unit_test(test_numbers_of_a_domain_are_null_where_they_are_not_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,57 @@ test_what_is_constant_over_a_mix_must_not_change(void **unused)
 	}
 }
 
+/*
+ * A checkpoint's schedule holds from the first record on, of either function, whichever lane it is
+ * of: with one lane a first record that passes is a step to train on.
+ */
+static void
+test_the_first_record_is_held_against_the_checkpoint(void **unused)
+{
+	static const struct {
+		const char *claim;
+		uint64_t wanted;
+		uint32_t lanes_mine, behind; /* records that are right come before */
+		bool constants, taken;
+	} rows[] = {
+	    {"any mix", 0, 1, 0, false, true},
+	    {"this mix", 11, 1, 0, false, true},
+	    {"another mix, one lane", 12, 1, 0, false, false},
+	    {"another mix, two lanes", 12, 2, 0, false, false},
+	    {"another mix, while seeking", 12, 1, 0, true, false},
+	    {"this mix, while seeking", 11, 1, 0, true, true},
+	    {"another mix, in the second lane", 12, 2, 1, false, false},
+	    {"another mix, while seeking further", 12, 2, 1, true, false},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, claim) {
+		struct step_check c, before;
+		struct batch_head h = right;
+		struct failure f = {0};
+		enum fail_code code;
+
+		step_check_init(&c, "pretrain", 4, rows[i].lanes_mine, 5);
+		for (uint32_t k = 0; k < rows[i].behind; k++)
+			assert_int_equal(step_check_record(&c, 2, &right, 2, &f), FAIL_NONE);
+		c.schedule_wanted = rows[i].wanted;
+		h.lane += rows[i].behind;
+		before = c;
+		code = rows[i].constants ? step_check_constants(&c, h.lane, &h, 2, &f)
+					 : step_check_record(&c, h.lane, &h, 2, &f);
+		assert_int_equal(code, rows[i].taken ? FAIL_NONE : FAIL_DATA);
+		if (rows[i].taken)
+			continue;
+		assert_non_null(strstr(f.text, "mix pretrain is another one than then"));
+		/* Nothing was learned of it: the right one is still taken. */
+		assert_int_equal(c.known, before.known);
+		assert_int_equal(c.lanes_there, before.lanes_there);
+		h.schedule = rows[i].wanted;
+		if (rows[i].behind == 0)
+			assert_int_equal(step_check_record(&c, h.lane, &h, 2, &f), FAIL_NONE);
+	}
+}
+
 static void
 test_lanes_of_one_step_must_agree(void **unused)
 {
@@ -282,6 +333,7 @@ main(void)
 	    cmocka_unit_test(test_a_record_that_does_not_fit_is_refused_and_changes_nothing),
 	    cmocka_unit_test(test_too_many_or_too_few_sequences_are_refused),
 	    cmocka_unit_test(test_what_is_constant_over_a_mix_must_not_change),
+	    cmocka_unit_test(test_the_first_record_is_held_against_the_checkpoint),
 	    cmocka_unit_test(test_lanes_of_one_step_must_agree),
 	    cmocka_unit_test(test_a_claim_is_bounded_by_the_bytes),
 	    cmocka_unit_test(test_while_seeking_only_what_is_constant_is_checked),

@@ -6,9 +6,10 @@
 #include "tests/unit/folder.h"
 #include "tests/unit/test.h"
 
-#define ADDED                                                                                      \
-	"{\"id\": 4, \"content\": \"<x>\", \"single_word\": false, \"lstrip\": false, "            \
-	"\"rstrip\": false, \"normalized\": false, \"special\": true}"
+#define ADDED_OF(content, normalized)                                                              \
+	"{\"id\": 4, \"content\": \"" content "\", \"single_word\": false, \"lstrip\": "           \
+	"false, \"rstrip\": false, \"normalized\": " normalized ", \"special\": true}"
+#define ADDED ADDED_OF("<x>", "false")
 #define SPACE "{\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"_\"}"
 
 /* Characters a, b and their merge; a character that is none of them is unknown. */
@@ -268,6 +269,62 @@ test_a_broken_file_is_refused_or_read(void **unused)
 	free((char *)(uintptr_t)o.file);
 }
 
+/*
+ * The vocabulary has 4 entries and gaps, so that new tokens get the ids 4, 5, ... of others that it
+ * has. If two tokens have one id, only the later is found and shown, whether they are looked for in
+ * normalised text or not. A text that is not found is one unknown token.
+ */
+static void
+test_of_two_added_tokens_with_one_id_the_later_one_counts(void **unused)
+{
+	static const char vocabulary[] =
+	    "\"vocab\": {\"?\": 0, \"a\": 1, \"<s>\": 4, \"<t>\": 5}, \"merges\": []";
+	static const struct {
+		const char *claim, *token[3]; /* in their order */
+		const char *ids;              /* of a<s>a<t>a<x>a<y>a */
+		const char *shown[2];         /* for 4 and 5 */
+	} rows[] = {
+	    {"of the vocabulary alone", {"<s>", "<t>"}, "1 4 1 5 1 0 1 0 1", {"<s>", "<t>"}},
+	    {"new ones alone", {"<x>", "<y>"}, "1 0 1 0 1 4 1 5 1", {"<x>", "<y>"}},
+	    {"the new one is later", {"<s>", "<x>"}, "1 0 1 0 1 4 1 0 1", {"<x>", "<t>"}},
+	    {"the new one is earlier", {"<x>", "<s>"}, "1 4 1 0 1 0 1 0 1", {"<s>", "<t>"}},
+	    {"another id", {"<t>", "<x>"}, "1 0 1 5 1 4 1 0 1", {"<x>", "<t>"}},
+	    {"both ids", {"<t>", "<x>", "<y>"}, "1 0 1 0 1 4 1 5 1", {"<x>", "<y>"}},
+	    {"the one between", {"<x>", "<t>", "<y>"}, "1 0 1 0 1 4 1 5 1", {"<x>", "<y>"}},
+	    {"the other order", {"<x>", "<y>", "<t>"}, "1 0 1 5 1 4 1 0 1", {"<x>", "<t>"}},
+	};
+	static const char *const truth[] = {"false", "true"};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, claim)
+		for (unsigned bits = 0; bits < 8; bits++) { /* which of them are normalized */
+			struct tokenizer_options o = {.file = strdup(folder_path("t.json"))};
+			struct tokenizer *t = NULL;
+			char text[2048], list[1024] = "";
+			size_t n = 0;
+
+			for (unsigned k = 0; k < 3 && rows[i].token[k] != NULL; k++)
+				n += (size_t)snprintf(list + n, sizeof(list) - n,
+				    "%s" ADDED_OF("%s", "%s"), k == 0 ? "" : ", ", rows[i].token[k],
+				    truth[bits >> k & 1]);
+			snprintf(text, sizeof(text),
+			    "{\"added_tokens\": [%s], \"model\": {\"type\": \"BPE\", "
+			    "\"unk_token\": \"?\", \"fuse_unk\": true, %s}}",
+			    list, vocabulary);
+			folder_text("t.json", text);
+			assert_int_equal(tokenizer_open(&t, &o, &f), FAIL_NONE);
+			assert_ids(t, "a<s>a<t>a<x>a<y>a", rows[i].ids);
+			for (uint32_t k = 0; k < 2; k++) {
+				const uint8_t *shown = tokenizer_bytes(t, 4 + k, &n);
+
+				assert_int_equal(n, 3);
+				assert_memory_equal(shown, rows[i].shown[k], 3);
+			}
+			tokenizer_close(t);
+			free((char *)(uintptr_t)o.file);
+		}
+}
+
 static enum fail_code
 open_file(struct failure *f)
 {
@@ -394,6 +451,7 @@ main(void)
 	    cmocka_unit_test(test_special_tokens_are_text_where_that_is_asked_for),
 	    cmocka_unit_test(test_eos_is_an_added_token_or_one_of_the_vocabulary),
 	    cmocka_unit_test(test_a_broken_file_is_refused_or_read),
+	    cmocka_unit_test(test_of_two_added_tokens_with_one_id_the_later_one_counts),
 	    cmocka_unit_test(test_65536_added_tokens_are_taken_and_one_more_is_refused),
 	    cmocka_unit_test(test_a_long_key_that_is_unknown_is_refused_wherever_it_is_cut),
 	    cmocka_unit_test(
