@@ -43,6 +43,11 @@ def test_programs_and_files_fill_the_sets_and_train_is_not_split(corpus, encodin
     documents = held_out(corpus)
     topics = corpus.create().riffle("topics", "-c", corpus.path).stdout
     assert f"{corpus.name}.b.test" in topics and f"{corpus.name}.b.valid" not in topics
+    for name, topic in (("train", "a"), ("valid", "a.valid")):
+        early = corpus.riffle("read", "-c", corpus.path, "--set", name, "--domain", "a", check=False)
+        assert early.returncode == 1
+        assert early.stderr.endswith(
+            f"topic {corpus.name}.{topic} holds nothing yet: `riffle produce -c {corpus.path} a` publishes it\n")
     corpus.produce()
     for domain, suffixes in (("a", SETS), ("b", ("", ".test"))):
         for suffix in suffixes:
@@ -58,6 +63,7 @@ def test_programs_and_files_fill_the_sets_and_train_is_not_split(corpus, encodin
     assert b"hunter2" not in b"".join(corpus.values("a.test"))
     again = corpus.produce()
     assert "a.test is complete" in again.stderr
+    corpus.riffle("read", "-c", corpus.path, "--set", "valid", "--domain", "a")
 
 
 @pytest.fixture(scope="module")
