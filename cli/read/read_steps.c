@@ -280,7 +280,7 @@ metrics_of(void *reader)
 	return text;
 }
 
-/* Adds how to read the steps that are kept, and those that are not. */
+/* Adds how to read the steps that are kept, and how to get the others back. */
 static enum fail_code
 fail_more_expired(struct failure *f)
 {
@@ -369,7 +369,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 
 /* ---- a held-out set ---- */
 
-/* The next sequences, with an eye on signals; *s NULL: the end of the set, or stopped. */
+/* The next sequences, with an eye on signals: FAIL_STOPPED; *s NULL at the end of the set. */
 static enum fail_code
 next_of_set(struct riffle_validation *v, const struct read_steps_arguments *a,
     const struct stop *stop, const struct riffle_step **s, struct failure *f)
@@ -387,33 +387,38 @@ next_of_set(struct riffle_validation *v, const struct read_steps_arguments *a,
 		    (a->timeout_s > 0 && clock_ms() - begun_ms >= (int64_t)a->timeout_s * 1000))
 			return fail_riffle(f, &e);
 	}
-	return FAIL_NONE;
+	return fail(f, FAIL_STOPPED, "stopped by a signal");
 }
 
 /* All of a set, or --steps of it; a set has no positions to commit. */
 static enum fail_code
 read_set(struct riffle_validation *v, const struct read_steps_arguments *a, const struct stop *stop,
-    struct read_output *out, struct failure *f)
+    struct read_output *out, FILE *to, struct failure *f)
 {
-	uint64_t sequences = 0, tokens = 0, steps = 0;
-	int64_t begun_ms = clock_ms(), ms;
+	struct tally t = {.begun_ms = clock_ms()};
+	enum fail_code code = FAIL_NONE;
 	const struct riffle_step *s;
+	int64_t ms;
 
-	for (; steps < a->steps; steps++) {
-		if (next_of_set(v, a, stop, &s, f) != FAIL_NONE)
-			return f->code;
-		if (s == NULL)
+	for (; t.steps < a->steps; t.steps++) {
+		code = next_of_set(v, a, stop, &s, f);
+		if (code != FAIL_NONE || s == NULL)
 			break;
-		if (read_output_step(out, s, 1, f) != FAIL_NONE)
-			return f->code;
-		sequences += s->sequences;
-		tokens += targets(s);
+		code = print_step(out, s, 1, stop, to, &t, f);
+		if (code != FAIL_NONE)
+			break;
+		t.sequences += s->sequences;
+		t.tokens += targets(s);
 	}
-	ms = clock_ms() - begun_ms;
+	if (code == FAIL_STOPPED)
+		return fail(f, code, "stopped after %" PRIu64 " sequences of the set", t.sequences);
+	if (code != FAIL_NONE)
+		return code;
+	ms = clock_ms() - t.begun_ms;
 	if (a->format == READ_OUTPUT_NONE)
 		log_plain(LOG_INFO,
 		    "read: domain=%s set=%s sequences=%" PRIu64 " tokens=%" PRIu64 " seconds=%.3f",
-		    a->domain, names_set_text[a->set], sequences, tokens, (double)ms / 1000);
+		    a->domain, names_set_text[a->set], t.sequences, t.tokens, (double)ms / 1000);
 	return FAIL_NONE;
 }
 
@@ -457,7 +462,7 @@ read_steps_set(const struct read_steps_arguments *a, const struct config *c,
 	if (code == FAIL_NONE && riffle_validation_untouched(v))
 		code = fail_untouched(a, c, f);
 	if (code == FAIL_NONE)
-		code = read_set(v, a, stop, out, f);
+		code = read_set(v, a, stop, out, to, f);
 	riffle_validation_close(v);
 	read_output_close(out);
 	free(properties);

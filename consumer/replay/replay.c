@@ -22,14 +22,14 @@ enum {
 
 /* ---- stopping ---- */
 
-/* A difference that was found is reported first: what was compared is not all equal then. */
+/* Whether to end now. A difference that was found is reported first. */
 static bool
 is_stopped(const struct replay *r)
 {
 	return r->o->stop != NULL && stop_asked(r->o->stop) && !r->finding.any;
 }
 
-/* Steps below `step` are compared. */
+/* All steps below `step` were compared. */
 static enum fail_code
 fail_stopped(const struct replay *r, uint64_t step, struct failure *f)
 {
