@@ -160,7 +160,7 @@ def test_a_mix_that_has_ended_is_replayed_to_its_end(riffle, fill, configure, re
     riffle("mix", "-c", config)
     replay(config, 0, 8)
     done = replay(config, 0, 9, check=False)
-    assert done.returncode == 1 and "is at step 8" in done.stderr
+    assert done.returncode == 1 and "has ended before step 8: --steps 0..8\n" in done.stderr
 
 
 def test_an_accepted_configuration_is_replayed_by_the_ledger_alone(riffle, fill, configure, replay):
