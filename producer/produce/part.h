@@ -84,6 +84,6 @@ enum fail_code part_run(const struct part_options *o, struct failure *f);
 /* FAIL_STOPPED, as part_run() says it before the first document. */
 enum fail_code part_fail_early(const struct part_options *o, struct failure *f);
 
-const char *part_domain(const struct part_options *o); /* the first one that is written */
+const char *part_domain(const struct part_options *o); /* the first that is written */
 
 #endif
