@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "cli/command.h"
+#include "cli/signals.h"
 #include "common/base/names.h"
 #include "consumer/replay/replay.h"
 
@@ -99,6 +100,7 @@ work(const struct config *c, const struct arguments *a, struct failure *f)
 	    .end = a->steps.end,
 	    .republish = a->republish,
 	    .derive_only = a->derive_only,
+	    .stop = signals_stop(),
 	};
 
 	if (replay(&r, &result, f) != FAIL_NONE)
@@ -133,7 +135,8 @@ const struct command cmd_replay = {
 	    "whether the batch topic, a domain log or the ledger differs from the other two. Takes "
 	    "only the mix and the broker from the configuration, all else from the ledger. Works "
 	    "while the mix runs. Steps that `riffle retain` has deleted are compared with the "
-	    "ledger alone.",
+	    "ledger alone. SIGTERM or SIGINT ends it with 0 and prints the step up to which all "
+	    "is equal.",
     .example = "riffle replay -c run.yml --steps 1000..1100\n"
 	       "riffle replay -c run.yml --steps 1000..1100 --republish again",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

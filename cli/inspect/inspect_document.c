@@ -233,8 +233,10 @@ scan_partition(struct answer *a, struct documents *d, const char *domain, uint32
 		struct documents_sequence s;
 		bool any = false;
 
-		if (documents_next(d, &s, &there, f) != FAIL_NONE || !there)
-			return there ? f->code : FAIL_NONE;
+		if (documents_next(d, &s, &there, f) != FAIL_NONE)
+			return f->code;
+		if (!there)
+			return FAIL_NONE;
 		for (size_t i = 0; i < s.spans_n; i++) {
 			if (!is_wanted(a, s.source[s.span[i].source], &s.line[i]))
 				continue;

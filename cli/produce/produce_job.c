@@ -199,6 +199,7 @@ produce_job_run(
 		code = produce_check_idle(&p, f);
 	if (a.restart && code == FAIL_NONE)
 		code = restart(&p, &o, a.yes, f);
+	p.restarted = a.restart;
 	if (code == FAIL_NONE)
 		code = run_produce(&p, &a.metrics, f);
 	config_close(c);

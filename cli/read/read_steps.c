@@ -11,6 +11,9 @@
 #include "cli/metrics/metrics_listener.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/scalar.h"
+#include "consumer/batches/step_search.h"
+#include "consumer/reader/riffle_internal.h"
 
 enum {
 	SLICE_MS = 200,           /* of a wait, between two looks at the clock and at signals */
@@ -153,6 +156,18 @@ targets(const struct riffle_step *s)
 	return n;
 }
 
+/* Says why there are fewer steps than the user expects: than --steps, or any at all. */
+static void
+log_mix_end(const struct riffle *r, const struct read_steps_arguments *a, const struct tally *t)
+{
+	if (a->steps != UINT64_MAX)
+		log_info("read: the mix ends before step %" PRIu64 ": %" PRIu64 " of %" PRIu64
+			 " steps were read",
+		    riffle_position(r), t->steps, a->steps);
+	else if (t->steps == 0)
+		log_info("read: mix %s ended before step %" PRIu64, a->mix, riffle_position(r));
+}
+
 /*
  * Step after step: read, print, commit. The end of the mix, --steps and a signal end it without a
  * failure. A step is printed before it is counted, so that print_rate() counts what is out.
@@ -168,10 +183,8 @@ read_all(struct riffle *r, const struct read_steps_arguments *a, const struct st
 	while (t->steps < a->steps) {
 		enum fail_code code = next_step(r, a, stop, &s, f);
 
-		if (code == FAIL_NONE && s == NULL && a->steps != UINT64_MAX)
-			log_info("read: the mix ends before step %" PRIu64 ": %" PRIu64
-				 " of %" PRIu64 " steps were read",
-			    riffle_position(r), t->steps, a->steps);
+		if (code == FAIL_NONE && s == NULL)
+			log_mix_end(r, a, t);
 		if (code != FAIL_NONE || s == NULL)
 			return code;
 		code = print_step(out, s, info.lanes_mine, stop, to, t, f);
@@ -267,6 +280,32 @@ metrics_of(void *reader)
 	return text;
 }
 
+/* Adds how to read the steps that are kept, and how to get the others back. */
+static enum fail_code
+fail_more_expired(struct failure *f)
+{
+	const char *earliest = strstr(f->text, STEP_SEARCH_EARLIEST);
+	uint64_t step;
+
+	if (earliest == NULL ||
+	    scalar_count(earliest + strlen(STEP_SEARCH_EARLIEST), 0, INT64_MAX, &step) != SCALAR_OK)
+		return f->code;
+	return fail_more(f,
+	    "; `--from-step %" PRIu64 "` starts there, `riffle replay --steps 0..%" PRIu64
+	    " --republish NEWMIX` publishes the steps before it again",
+	    step, step);
+}
+
+static enum fail_code
+fail_lanes(const char *mix, uint32_t lanes, uint32_t wanted, struct failure *f)
+{
+	return fail(f, FAIL_CONFIG,
+	    "topic %s.batches has %" PRIu32 " partitions, the configuration wants %" PRIu32
+	    " (mix.lanes): set it back to %" PRIu32 ", or give mix.name another name%s",
+	    mix, lanes, wanted, lanes,
+	    lanes > wanted ? "; if partitions were added, `riffle topics` says what to do" : "");
+}
+
 enum fail_code
 read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
     const struct stop *stop, FILE *to, struct failure *f)
@@ -308,24 +347,12 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 	opened = code == FAIL_NONE ? riffle_open(&r, &options, &e) : RIFFLE_OK;
 	if (opened != RIFFLE_OK)
 		code = fail_opening(f, &e, stop);
-	if (opened == RIFFLE_ERROR_EXPIRED) {
-		struct failure why = *f;
-
-		code = fail(f, why.code,
-		    "%s; --from-step with that step starts there, and `riffle replay --republish` "
-		    "publishes the steps before it again",
-		    why.text);
-	}
+	if (opened == RIFFLE_ERROR_EXPIRED)
+		code = fail_more_expired(f);
 	if (code == FAIL_NONE) {
 		riffle_get_info(r, &info);
 		if (lanes != 0 && info.lanes != lanes)
-			code = fail(f, FAIL_CONFIG,
-			    "topic %s.batches has %" PRIu32 " partitions, the configuration wants "
-			    "%" PRIu32 " (mix.lanes)%s",
-			    a->mix, info.lanes, lanes,
-			    info.lanes > lanes ? ": were partitions added? `riffle topics` says "
-						 "what to do"
-					       : "");
+			code = fail_lanes(a->mix, info.lanes, lanes, f);
 	}
 	if (code == FAIL_NONE && a->metrics.address != NULL)
 		code = metrics_listener_open(&listener, &a->metrics, metrics_of, r, f);
@@ -342,7 +369,7 @@ read_steps_mix(const struct read_steps_arguments *a, const struct config *c,
 
 /* ---- a held-out set ---- */
 
-/* The next sequences, with an eye on signals; *s NULL: the end of the set, or stopped. */
+/* The next sequences, with an eye on signals: FAIL_STOPPED; *s NULL at the end of the set. */
 static enum fail_code
 next_of_set(struct riffle_validation *v, const struct read_steps_arguments *a,
     const struct stop *stop, const struct riffle_step **s, struct failure *f)
@@ -360,34 +387,50 @@ next_of_set(struct riffle_validation *v, const struct read_steps_arguments *a,
 		    (a->timeout_s > 0 && clock_ms() - begun_ms >= (int64_t)a->timeout_s * 1000))
 			return fail_riffle(f, &e);
 	}
-	return FAIL_NONE;
+	return fail(f, FAIL_STOPPED, "stopped by a signal");
 }
 
 /* All of a set, or --steps of it; a set has no positions to commit. */
 static enum fail_code
 read_set(struct riffle_validation *v, const struct read_steps_arguments *a, const struct stop *stop,
-    struct read_output *out, struct failure *f)
+    struct read_output *out, FILE *to, struct failure *f)
 {
-	uint64_t sequences = 0, tokens = 0, steps = 0;
-	int64_t begun_ms = clock_ms(), ms;
+	struct tally t = {.begun_ms = clock_ms()};
+	enum fail_code code = FAIL_NONE;
 	const struct riffle_step *s;
+	int64_t ms;
 
-	for (; steps < a->steps; steps++) {
-		if (next_of_set(v, a, stop, &s, f) != FAIL_NONE)
-			return f->code;
-		if (s == NULL)
+	for (; t.steps < a->steps; t.steps++) {
+		code = next_of_set(v, a, stop, &s, f);
+		if (code != FAIL_NONE || s == NULL)
 			break;
-		if (read_output_step(out, s, 1, f) != FAIL_NONE)
-			return f->code;
-		sequences += s->sequences;
-		tokens += targets(s);
+		code = print_step(out, s, 1, stop, to, &t, f);
+		if (code != FAIL_NONE)
+			break;
+		t.sequences += s->sequences;
+		t.tokens += targets(s);
 	}
-	ms = clock_ms() - begun_ms;
+	if (code == FAIL_STOPPED)
+		return fail(f, code, "stopped after %" PRIu64 " sequences of the set", t.sequences);
+	if (code != FAIL_NONE)
+		return code;
+	ms = clock_ms() - t.begun_ms;
 	if (a->format == READ_OUTPUT_NONE)
 		log_plain(LOG_INFO,
 		    "read: domain=%s set=%s sequences=%" PRIu64 " tokens=%" PRIu64 " seconds=%.3f",
-		    a->domain, names_set_text[a->set], sequences, tokens, (double)ms / 1000);
+		    a->domain, names_set_text[a->set], t.sequences, t.tokens, (double)ms / 1000);
 	return FAIL_NONE;
+}
+
+/* Not even an End was published: the producer has not run yet. */
+static enum fail_code
+fail_untouched(const struct read_steps_arguments *a, const struct config *c, struct failure *f)
+{
+	char topic[TOPIC_MAX_BYTES + 1];
+
+	names_domain_topic(topic, c->corpus, a->domain, a->set);
+	return fail(f, FAIL_DATA, "topic %s holds nothing yet: `riffle %s %s` publishes it", topic,
+	    config_publisher(c, a->domain), a->domain);
 }
 
 enum fail_code
@@ -416,8 +459,10 @@ read_steps_set(const struct read_steps_arguments *a, const struct config *c,
 	code = read_output_open(&out, to, a->format, f);
 	if (code == FAIL_NONE && riffle_validation_open(&v, &options, &e) != RIFFLE_OK)
 		code = fail_opening(f, &e, stop);
+	if (code == FAIL_NONE && riffle_validation_untouched(v))
+		code = fail_untouched(a, c, f);
 	if (code == FAIL_NONE)
-		code = read_set(v, a, stop, out, f);
+		code = read_set(v, a, stop, out, to, f);
 	riffle_validation_close(v);
 	read_output_close(out);
 	free(properties);

@@ -113,8 +113,7 @@ fail_expired(const struct search *s, struct failure *f)
 		    s->seek[i].earliest > earliest)
 			earliest = s->seek[i].earliest;
 	return fail(f, FAIL_DATA,
-	    "step %" PRIu64
-	    " of mix %s is not kept any more: the earliest retained step is %" PRIu64,
+	    "step %" PRIu64 " of mix %s is not kept any more: " STEP_SEARCH_EARLIEST "%" PRIu64,
 	    s->o->step, s->o->mix, earliest);
 }
 

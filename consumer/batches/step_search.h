@@ -42,6 +42,9 @@ struct step_search {
 	const uint64_t *commit_step;
 };
 
+/* Of the sentence for a step that is not kept any more; the earliest step that is follows. */
+#define STEP_SEARCH_EARLIEST "the earliest retained step is "
+
 /*
  * Fills offset_next[lanes_count()], at which the lanes are assigned then: reading on from there
  * meets the step on every lane, after records below it, or waits for it where it is not published

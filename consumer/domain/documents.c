@@ -162,9 +162,15 @@ poll(struct documents *d, rd_kafka_message_t **out, struct failure *f)
 
 	*out = NULL;
 	while (d->offset_next < d->high) {
-		rd_kafka_message_t *m = kafka_poll(d->rk, SLICE_MS);
-		rd_kafka_resp_err_t err = m == NULL ? RD_KAFKA_RESP_ERR_NO_ERROR : m->err;
-		bool denied = kafka_message_denied(d->rk, m);
+		rd_kafka_message_t *m;
+		rd_kafka_resp_err_t err;
+		bool denied;
+
+		if (stop_asked(d->stop)) /* also while records come without a pause */
+			return fail(f, FAIL_STOPPED, "stopped");
+		m = kafka_poll(d->rk, SLICE_MS);
+		err = m == NULL ? RD_KAFKA_RESP_ERR_NO_ERROR : m->err;
+		denied = kafka_message_denied(d->rk, m);
 
 		if (m != NULL && err == RD_KAFKA_RESP_ERR_NO_ERROR && m->offset >= d->offset_next) {
 			d->offset_next = m->offset + 1;
@@ -175,8 +181,6 @@ poll(struct documents *d, rd_kafka_message_t **out, struct failure *f)
 			d->offset_next = d->high; /* the rest are no records */
 		if (m != NULL)
 			rd_kafka_message_destroy(m);
-		if (stop_asked(d->stop))
-			return fail(f, FAIL_STOPPED, "stopped");
 		if (denied)
 			return kafka_fail_topic(f, d->rk, err, NULL, "reading", d->topic);
 		if (kafka_lost(err))

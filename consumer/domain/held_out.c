@@ -197,6 +197,15 @@ held_out_tokenizer(const struct held_out *h)
 	return h->tokenizer;
 }
 
+bool
+held_out_untouched(const struct held_out *h)
+{
+	for (uint32_t i = 0; i < h->partitions; i++)
+		if (h->high[i] > 0)
+			return false;
+	return true;
+}
+
 /* Reads partition `at` from its first record that is kept: it must hold ordinal 0. */
 static enum fail_code
 assign(struct held_out *h, struct failure *f)

@@ -43,6 +43,7 @@ uint64_t held_out_sequences(const struct held_out *h);
 uint32_t held_out_partitions(const struct held_out *h);
 uint32_t held_out_length(const struct held_out *h);    /* S; 0: nothing is there */
 uint64_t held_out_tokenizer(const struct held_out *h); /* 0 likewise */
+bool held_out_untouched(const struct held_out *h);     /* no record was ever in the topic */
 
 struct held_out_sequence {
 	uint32_t partition;

@@ -151,6 +151,10 @@ int riffle_timeout_ms(int open_timeout_ms);
 enum fail_code riffle_properties_copy(struct properties *out, const char *bootstrap,
     const struct riffle_property *property, size_t n, struct failure *f);
 
+/* ---- held-out sets: riffle_validation.c ---- */
+
+bool riffle_validation_untouched(const struct riffle_validation *v); /* held_out_untouched() */
+
 /* ---- reports, of a reader and without one: riffle_reporter.c ---- */
 
 struct reporter;

@@ -138,6 +138,12 @@ riffle_validation_get_info(const struct riffle_validation *v, struct riffle_vali
 		   : RIFFLE_ERROR_USAGE;
 }
 
+bool
+riffle_validation_untouched(const struct riffle_validation *v)
+{
+	return held_out_untouched(v->set);
+}
+
 /* Takes a slot for the next step, unless one is being filled: an earlier call ran out of time. */
 static enum fail_code
 begin(struct riffle_validation *v, struct failure *f)

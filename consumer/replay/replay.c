@@ -20,7 +20,43 @@ enum {
 	GATHER_MS = 1000, /* of it at once */
 };
 
+/* ---- stopping ---- */
+
+/* Whether to end now. A difference that was found is reported first. */
+static bool
+is_stopped(const struct replay *r)
+{
+	return r->o->stop != NULL && stop_asked(r->o->stop) && !r->finding.any;
+}
+
+/* All steps below `step` were compared. */
+static enum fail_code
+fail_stopped(const struct replay *r, uint64_t step, struct failure *f)
+{
+	if (step <= r->o->first)
+		return fail(f, FAIL_STOPPED, "stopped before step %" PRIu64, r->o->first);
+	return fail(f, FAIL_STOPPED, "stopped at step %" PRIu64 ": all steps so far are equal%s",
+	    step, r->other == NULL ? "" : "; the same command continues");
+}
+
 /* ---- opening ---- */
+
+/* The steps [first, end) are not all published: the ledger has those below `next`. */
+static enum fail_code
+fail_unpublished(const struct replay *r, bool begun, uint64_t next, struct failure *f)
+{
+	uint64_t first = r->o->first;
+
+	if (!begun && r->o->fill == NULL) /* a repair's ledger may have lost all of its records */
+		return fail(f, FAIL_DATA, "mix %s has not begun: `riffle mix` starts it", r->mix);
+	if (r->ledger_ended && r->o->fill == NULL && r->o->lane == NULL)
+		return fail(f, FAIL_DATA,
+		    "mix %s has ended before step %" PRIu64 ": --steps %" PRIu64 "..%" PRIu64,
+		    r->mix, next, first < next ? first : 0, next);
+	return fail(f, FAIL_DATA,
+	    "steps %" PRIu64 "..%" PRIu64 " are not all published: mix %s is at step %" PRIu64,
+	    first, r->o->end, r->mix, next);
+}
 
 /* FAIL_DATA: by the ledger's last record the steps are not all published. */
 static enum fail_code
@@ -38,9 +74,7 @@ check_published(struct replay *r, struct failure *f)
 		return code;
 	if (r->o->end <= next || (r->o->fill != NULL && r->o->ledger_end == next))
 		return FAIL_NONE;
-	return fail(f, FAIL_DATA,
-	    "steps %" PRIu64 "..%" PRIu64 " are not all published: mix %s is at step %" PRIu64,
-	    r->o->first, r->o->end, r->mix, next);
+	return fail_unpublished(r, any, next, f);
 }
 
 /*
@@ -252,13 +286,16 @@ fail_bad(const struct replay *r, uint64_t step, bool compared, struct failure *f
 static enum fail_code
 next_step(struct replay *r, struct assembled *step, bool *ended, struct failure *f)
 {
+	uint64_t number = mixer_step_next(assembler_mixer(r->derived.assembler));
 	int64_t deadline_ms = clock_ms() + WAIT_MS;
 	enum fail_code code;
 
 	do
 		code = assembler_next(r->derived.assembler, GATHER_MS, step, ended, f);
 	while (code == FAIL_TIMEOUT && !r->bad.any && assembler_dry(r->derived.assembler) == NULL &&
-	       clock_ms() < deadline_ms);
+	       !is_stopped(r) && clock_ms() < deadline_ms);
+	if (code == FAIL_TIMEOUT && !r->bad.any && is_stopped(r))
+		return fail_stopped(r, number, f);
 	if (code == FAIL_TIMEOUT && assembler_dry(r->derived.assembler) != NULL) {
 		fail_within(f, "drawn with the lengths in this record");
 		return replay_verdict_ledger(r, &r->now, r->now_at, f);
@@ -268,6 +305,19 @@ next_step(struct replay *r, struct assembled *step, bool *ended, struct failure 
 	fail_within(f, "step %" PRIu64, mixer_step_next(assembler_mixer(r->derived.assembler)));
 	f->code = FAIL_DATA;
 	return f->code;
+}
+
+/* Waits for the records of step `number`, in r->record. */
+static enum fail_code
+next_records(struct replay *r, uint64_t number, struct failure *f)
+{
+	int64_t deadline_ms = clock_ms() + WAIT_MS;
+	enum fail_code code;
+
+	do
+		code = step_records_next(r->records, GATHER_MS, r->record, f);
+	while (code == FAIL_TIMEOUT && !is_stopped(r) && clock_ms() < deadline_ms);
+	return code == FAIL_TIMEOUT && is_stopped(r) ? fail_stopped(r, number, f) : code;
 }
 
 /* ---- comparing ---- */
@@ -353,10 +403,12 @@ take_step(struct replay *r, uint64_t number, struct failure *f)
 	bool compared = in_range(r, number), ended = false;
 	struct assembled step;
 
+	if (is_stopped(r))
+		return fail_stopped(r, number, f);
 	if (r->other != NULL && republish_begin(r->other, assembler_mixer(r->derived.assembler),
 				    &r->now, f) != FAIL_NONE)
 		return f->code;
-	if (compared && step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE)
+	if (compared && next_records(r, number, f) != FAIL_NONE)
 		return f->code;
 	if (next_step(r, &step, &ended, f) != FAIL_NONE)
 		return r->bad.any ? fail_bad(r, number, compared, f) : f->code;
@@ -388,7 +440,7 @@ take_end(struct replay *r, struct failure *f)
 
 	if (r->now.kind != LEDGER_END || number != r->o->end || r->compare_from >= number)
 		return FAIL_NONE;
-	if (step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE)
+	if (next_records(r, number, f) != FAIL_NONE)
 		return f->code;
 	return compare_step(r, NULL, number, f);
 }
@@ -555,7 +607,7 @@ take_beyond(struct replay *r, uint64_t number, struct failure *f)
 	struct assembled step;
 	bool ended = false;
 
-	if (step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE)
+	if (next_records(r, number, f) != FAIL_NONE)
 		return f->code;
 	if (next_step(r, &step, &ended, f) != FAIL_NONE && !r->bad.any)
 		return assembler_dry(r->derived.assembler) == NULL ? f->code
@@ -583,7 +635,7 @@ take_beyond(struct replay *r, uint64_t number, struct failure *f)
 static enum fail_code
 take_end_beyond(struct replay *r, uint64_t number, struct failure *f)
 {
-	if (step_records_next(r->records, WAIT_MS, r->record, f) != FAIL_NONE ||
+	if (next_records(r, number, f) != FAIL_NONE ||
 	    compare_step(r, NULL, number, f) != FAIL_NONE)
 		return f->code;
 	return replay_verdict_beyond(r, f);

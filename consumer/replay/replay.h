@@ -43,6 +43,7 @@
 #include <stdint.h>
 
 #include "common/base/failure.h"
+#include "common/base/stop.h"
 #include "common/config/config.h"
 
 struct lane_fill;
@@ -73,6 +74,7 @@ struct replay_options {
 	struct lane_fill *fill;
 	uint64_t ledger_end; /* with fill: step at which the ledger ends, */
 	bool ended;          /* and whether the lanes and, up to there, the ledger end the mix */
+	const struct stop *stop; /* NULL: nobody asks it to stop */
 };
 
 struct replay_result {
@@ -84,7 +86,8 @@ struct replay_result {
 
 /*
  * FAIL_NONE: every byte is equal. FAIL_DATA: the first difference, or the steps are not published
- * yet. FAIL_FENCED: another process writes the other mix.
+ * yet. FAIL_FENCED: another process writes the other mix. FAIL_STOPPED: asked to stop; says at which
+ * step, and that all before it are equal.
  */
 enum fail_code replay(const struct replay_options *o, struct replay_result *out, struct failure *f);
 

@@ -991,23 +991,53 @@ report_complete(const struct part *s, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* ---- a part that was asked to stop ---- */
+
+const char *
+part_domain(const struct part_options *o)
+{
+	size_t i = 0;
+
+	while (!o->wanted[i])
+		i++;
+	assert(i < o->domains_n);
+	return o->config->domains[o->domain[i]].name;
+}
+
+enum fail_code
+part_fail_early(const struct part_options *o, struct failure *f)
+{
+	const char *name = part_domain(o);
+
+	if (!*o->empty || o->partitions > 1)
+		return fail(
+		    f, FAIL_STOPPED, "stopped before its first document; run it again to continue");
+	return fail(f, FAIL_STOPPED,
+	    "stopped before its first document; its topic is empty: run `riffle %s %s`",
+	    config_publisher(o->config, name), name);
+}
+
+static enum fail_code
+fail_stopped(const struct part *s, struct failure *f)
+{
+	if (s->last_file == NULL)
+		return part_fail_early(s->o, f);
+	return fail(f, FAIL_STOPPED,
+	    "stopped after %" PRIu64 " document%s, at %s line %" PRIu64
+	    "; run it again to continue from the last record",
+	    s->progress.documents, s->progress.documents == 1 ? "" : "s", s->last_file,
+	    s->last_line);
+}
+
 /* ---- from start to end ---- */
 
 static void
-end_stopped(struct part *s)
+flush(struct part *s)
 {
 	struct failure late;
 
 	if (part_outputs_flush(s->outputs, PART_FLUSH_MS, &late) != FAIL_NONE)
 		log_warning("produce: %s", late.text);
-	if (s->last_file == NULL)
-		log_info("produce: %s stopped before its first document; run it again to continue",
-		    s->o->label);
-	else
-		log_info("produce: %s stopped after %" PRIu64 " document%s, at %s line %" PRIu64
-			 "; run it again to continue from the last record",
-		    s->o->label, s->progress.documents, s->progress.documents == 1 ? "" : "s",
-		    s->last_file, s->last_line);
 }
 
 /* Opens the outputs. *needed: there is something to do; else says why not. */
@@ -1035,6 +1065,7 @@ look(struct part *s, struct input_position *from, bool *from_start, bool *needed
 		return f->code;
 	resume = part_outputs_resume(s->outputs, &n);
 	resume_start(resume, n, from, from_start, needed);
+	*s->o->empty = is_fresh(s);
 	return *needed ? FAIL_NONE : report_complete(s, f);
 }
 
@@ -1058,7 +1089,7 @@ run(struct part *s, struct failure *f)
 	if (code == FAIL_NONE)
 		report_left_out(s);
 	if (code == FAIL_STOPPED)
-		end_stopped(s);
+		flush(s);
 	if (code == FAIL_NONE && s->o->append && s->progress.documents == 0)
 		log_info("produce: %s has nothing new: its End stays", s->o->label);
 	/* Before the first document all that can be wrong with the data is their start. */
@@ -1077,6 +1108,8 @@ part_look(const struct part_options *o, bool *needed, struct failure *f)
 	assert(o->partition < o->partitions);
 	assert(o->domains_n > 0);
 	code = look(&s, &from, &from_start, needed, f);
+	if (code == FAIL_STOPPED)
+		code = fail_stopped(&s, f);
 	close_all(&s);
 	return code;
 }
@@ -1096,6 +1129,8 @@ part_run(const struct part_options *o, struct failure *f)
 		code = fail_memory(f);
 	else
 		code = run(&s, f);
+	if (code == FAIL_STOPPED)
+		code = fail_stopped(&s, f);
 	close_all(&s);
 	return code;
 }

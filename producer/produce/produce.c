@@ -325,7 +325,7 @@ is_worth_again(const struct part_options *o, int attempt, struct failure *f)
 	    o->label, f->text);
 	pause_ms(AGAIN_MS << (attempt - 1), o->stop);
 	if (stop_asked(o->stop)) {
-		fail(f, FAIL_STOPPED, "stopped");
+		fail(f, FAIL_STOPPED, "stopped before its next attempt; run it again to continue");
 		return false;
 	}
 	return true;
@@ -353,6 +353,8 @@ run_attempt(const struct produce *p, struct part_options *o, struct turn *turn, 
 		code = part_look(o, &needed, f);
 		if (code == FAIL_NONE && needed)
 			code = turn_take(turn, f);
+		if (code == FAIL_STOPPED && !turn_waits(turn))
+			code = part_fail_early(o, f);
 	}
 	if (code == FAIL_NONE && needed)
 		code = part_run(o, f);
@@ -421,15 +423,10 @@ open_turn(
     const struct produce *p, const struct part_options *o, struct turn **out, struct failure *f)
 {
 	char input[TOPIC_MAX_BYTES + 1], topic[TOPIC_MAX_BYTES + 1];
-	size_t written = 0;
 
-	while (!o->wanted[written])
-		written++;
-	assert(written < o->domains_n);
 	snprintf(input, sizeof(input), "%s%s", p->config->domains[o->domain[0]].name,
 	    names_set_suffix[o->set]);
-	names_domain_topic(
-	    topic, p->config->corpus, p->config->domains[o->domain[written]].name, o->set);
+	names_domain_topic(topic, p->config->corpus, part_domain(o), o->set);
 	return turn_open(out,
 	    &(struct turn_options){.properties = &p->config->kafka,
 		.corpus = p->config->corpus,
@@ -467,17 +464,20 @@ part_options_of(const struct produce *p, const struct part_item *item)
 static enum fail_code
 run_one(const struct produce *p, const struct part_item *item, struct failure *f)
 {
-	bool mismatch = false;
+	bool mismatch = false, empty = p->o->restarted;
 	struct turn *turn;
 	enum fail_code code;
 	struct part_options o = part_options_of(p, item);
 
 	o.mismatch = &mismatch;
+	o.empty = &empty;
 	if (open_turn(p, &o, &turn, f) != FAIL_NONE)
 		return f->code;
 	o.tick = tick;
 	o.opaque = turn;
 	code = run_part(p, &o, turn, f);
+	if (code == FAIL_STOPPED)
+		log_info("produce: %s %s", o.label, f->text);
 	turn_close(turn);
 	return code;
 }
@@ -743,7 +743,8 @@ produce_run(const struct produce_options *given, struct failure *f)
 	if (code == FAIL_NONE)
 		code = check_topics(&p, f);
 	if (code == FAIL_STOPPED)
-		log_info("produce: %s", f->text);
+		log_info("produce: %s%s", f->text,
+		    o.restarted ? "; the topics are empty: run it again without --restart" : "");
 	if (code == FAIL_NONE)
 		code = run_all(&p, f);
 	end(&p);

@@ -65,8 +65,9 @@ struct produce_options {
 	bool follow;                    /* live domains: waits for more, until `stop` */
 	bool seal;                      /* live domains get their End, too */
 	bool skip_missing;              /* live domains: files that are gone are given up */
-	uint32_t workers;               /* 0: as many as the machine has processors */
-	struct measures *measures;      /* NULL: none are taken */
+	bool restarted;            /* the domains' topics were created just now, for messages */
+	uint32_t workers;          /* 0: as many as the machine has processors */
+	struct measures *measures; /* NULL: none are taken */
 	const struct stop *stop;
 };
 

@@ -30,6 +30,7 @@ struct turn {
 	char held[sizeof(
 	    ((struct kafka_member *)NULL)->id)]; /* with which it was alone; "": never */
 	int64_t polled_ms;
+	char said[256]; /* for whom turn_take() waits; "": for nobody */
 };
 
 /* ---- the rule ---- */
@@ -220,6 +221,12 @@ turn_taken(const struct turn *t)
 	return t->held[0] != '\0';
 }
 
+bool
+turn_waits(const struct turn *t)
+{
+	return !turn_taken(t) && t->said[0] != '\0';
+}
+
 /* ---- the turn ---- */
 
 static void
@@ -241,16 +248,16 @@ hold(struct turn *t, const struct kafka_member *mine)
 	t->polled_ms = clock_ms();
 }
 
-/* Says once for whom it waits; `said` is whom it named last. */
+/* Says once for whom it waits. */
 static void
-say_waits(const struct turn *t, const struct kafka_member *m, char said[static 256])
+say_waits(struct turn *t, const struct kafka_member *m)
 {
-	char who[256];
+	char who[sizeof(t->said)];
 
 	describe(who, m);
-	if (strcmp(who, said) == 0)
+	if (strcmp(who, t->said) == 0)
 		return;
-	snprintf(said, 256, "%s", who);
+	snprintf(t->said, sizeof(t->said), "%s", who);
 	log_warning(
 	    "produce: PRODUCE-TURN %s: another producer writes it: %s. Waiting until it ends; "
 	    "one that was killed is out of group %s after %d s",
@@ -262,14 +269,14 @@ wait_for_turn(struct turn *t, struct failure *f)
 {
 	struct kafka_member member[TURN_MEMBERS_MAX];
 	int64_t unseen_ms = clock_ms();
-	char said[256] = "";
 
+	t->said[0] = '\0';
 	for (;;) {
 		size_t n, mine, other;
 		bool unseen = false;
 
 		if (stop_asked(t->stop))
-			return fail(f, FAIL_STOPPED, "stopped");
+			return fail(f, FAIL_STOPPED, "stopped while waiting for its turn");
 		if (take_events(t, f) != FAIL_NONE || ask(t, member, &n, f) != FAIL_NONE)
 			return f->code;
 		switch (turn_judge(member, n, t->client, t->member != NULL, &mine, &other)) {
@@ -287,7 +294,7 @@ wait_for_turn(struct turn *t, struct failure *f)
 				    t->group, JOIN_MS / 1000);
 			unseen = true;
 			break;
-		case TURN_WAIT: say_waits(t, &member[other], said); break;
+		case TURN_WAIT: say_waits(t, &member[other]); break;
 		case TURN_LEAVE: leave(t); break;
 		}
 		clock_pause_ms(unseen ? JOIN_LOOK_MS : TURN_LOOK_MS);

@@ -67,6 +67,7 @@ enum fail_code turn_open(struct turn **out, const struct turn_options *o, struct
 void turn_close(struct turn *t); /* leaves the group; NULL is accepted */
 
 bool turn_taken(const struct turn *t); /* turn_take() has succeeded */
+bool turn_waits(const struct turn *t); /* it has not, and another producer has the turn */
 
 /*
  * Waits until it is this producer's turn, and warns by name where that is not at once.

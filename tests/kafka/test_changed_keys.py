@@ -306,6 +306,13 @@ def test_restart_publishes_a_domain_again_where_no_mix_has_drawn_from_it(sealed)
     sealed.config["utf8"] = "replace"
     sealed.write()
     sealed.produce("a", "--restart", "--yes")
+    stopped = sealed.start("a", "--restart", "--yes")
+    assert stopped.stderr.readline() == f"{sealed.name}.a\n"  # which it is about to delete
+    stopped.send_signal(signal.SIGINT)
+    err = stopped.communicate(timeout=60)[1]
+    assert stopped.returncode == 0 and sealed.values("a") == []
+    assert (f"produce: a stopped before its first document; its topic is empty: run `riffle produce -c {sealed.path} a`\n") in err
+    sealed.produce("a")
     mixed(sealed, name)
     now = sealed.values("a")
     refused = sealed.produce("a", "--restart", "--yes", check=False)

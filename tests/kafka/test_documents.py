@@ -2,9 +2,12 @@
 
 import collections
 import json
+import signal
+import threading
 
 import pytest
 
+from wire_proxy import FETCH, Fate, Proxy
 from test_produce import EOS, LENGTH, Corpus, corpus, encoding, texts  # noqa: F401
 
 
@@ -80,6 +83,27 @@ def test_the_table_has_the_same_and_a_wrong_tokenizer_is_refused(corpus, trained
     done = corpus.riffle("inspect", "-c", corpus.path, "-s", f"tokenizer.file={file}", "-s", "tokenizer.pattern=cl100k", 3, "--text",
                          check=False)
     assert done.returncode == 2 and "--text needs the one it was made with" in done.stderr
+
+
+def test_ctrl_c_in_the_search_for_a_document_is_no_answer(corpus, trained):
+    """The broker answers no request for records of the domain."""
+    trained(steps=2)
+    silent = threading.Event()
+
+    def decide(api_key):
+        if api_key != FETCH or f"{corpus.name}.a".encode() not in proxy.request:
+            return Fate.PASS
+        silent.set()
+        return Fate.SILENCE
+
+    proxy = Proxy(corpus.bootstrap, decide)
+    process = corpus.riffle.popen(
+        "inspect", "-c", corpus.path, "-X", f"bootstrap.servers={proxy.address}", "--document", "one.jsonl:1")
+    assert silent.wait(60)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0 and out == "" and err.endswith("inspect: stopped\n"), err
+    proxy.close()
 
 
 @pytest.mark.parametrize("packing", ["concat", "none"])

@@ -47,6 +47,9 @@ def test_it_takes_over_and_ends_the_mix_at_that_step_for_trainers_replay_and_sta
     rest = ("read", "-c", config, "--from-step", END - 1, "--format", "none", "--steps")
     assert "ends before" not in riffle(*rest, 1).stderr
     assert f"read: the mix ends before step {END}: 1 of 5 steps were read" in riffle(*rest, 5).stderr
+    assert riffle("read", "-c", config, "--from-step", END).stderr.endswith(f"read: mix {name} ended before step {END}\n")
+    beyond = riffle("replay", "-c", config, "--steps", f"{END - 2}..{END + 2}", check=False)
+    assert beyond.returncode == 1 and f"mix {name} has ended before step {END}: --steps {END - 2}..{END}\n" in beyond.stderr
     assert f"ended before step={END}" in riffle("mix", "-c", config, "--end-at-step", END).stderr
     done = riffle("weights", "-c", config, "a=1", check=False)
     assert done.returncode != 0 and f"ended before step {END}" in done.stderr

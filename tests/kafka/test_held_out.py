@@ -1,6 +1,7 @@
 """Validation and test sets with inputs of their own on a real broker: files and programs, as those of train."""
 
 import json
+import re
 import signal
 import sys
 
@@ -43,6 +44,11 @@ def test_programs_and_files_fill_the_sets_and_train_is_not_split(corpus, encodin
     documents = held_out(corpus)
     topics = corpus.create().riffle("topics", "-c", corpus.path).stdout
     assert f"{corpus.name}.b.test" in topics and f"{corpus.name}.b.valid" not in topics
+    for name, topic in (("train", "a"), ("valid", "a.valid")):
+        early = corpus.riffle("read", "-c", corpus.path, "--set", name, "--domain", "a", check=False)
+        assert early.returncode == 1
+        assert early.stderr.endswith(
+            f"topic {corpus.name}.{topic} holds nothing yet: `riffle produce -c {corpus.path} a` publishes it\n")
     corpus.produce()
     for domain, suffixes in (("a", SETS), ("b", ("", ".test"))):
         for suffix in suffixes:
@@ -58,6 +64,19 @@ def test_programs_and_files_fill_the_sets_and_train_is_not_split(corpus, encodin
     assert b"hunter2" not in b"".join(corpus.values("a.test"))
     again = corpus.produce()
     assert "a.test is complete" in again.stderr
+    corpus.riffle("read", "-c", corpus.path, "--set", "valid", "--domain", "a")
+
+
+def test_ctrl_c_tells_a_part_of_a_set_from_all_of_it(corpus):
+    """The output is larger than a pipe holds, and nobody reads on."""
+    (corpus.folder / "a.jsonl").write_text(lines(texts(4000, 1)))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    corpus.create().produce()
+    process = corpus.riffle.popen("read", "-c", corpus.path, "--set", "train", "--domain", "a", "--format", "jsonl")
+    assert process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    assert process.wait(30) == 0
+    assert re.search(r"read: stopped after \d+ sequences of the set\n$", process.stderr.read())
 
 
 @pytest.fixture(scope="module")

@@ -623,7 +623,8 @@ def test_a_producer_that_waits_for_another_ends_with_sigterm(corpus, encoding):
     second = corpus.start()
     said(second, "PRODUCE-TURN")
     second.send_signal(signal.SIGTERM)
-    assert second.wait(timeout=60) == 0
+    assert "produce: a stopped while waiting for its turn\n" in second.communicate(timeout=60)[1]
+    assert second.returncode == 0
     (corpus.folder / "go").touch()
     assert first.wait(timeout=60) == 0
     is_whole(corpus, documents, encoding)

@@ -138,7 +138,12 @@ def test_a_configuration_names_the_mix_and_its_lanes(mix, riffle, bootstrap, wri
     wrong = write_config(text.replace("LANES", "4"))
     done = riffle("read", "-c", wrong, check=False)
     assert done.returncode == 2
-    assert "has 8 partitions, the configuration wants 4" in done.stderr
+    assert ("has 8 partitions, the configuration wants 4 (mix.lanes): set it back to 8, or give mix.name another name; if partitions "
+            "were added, `riffle topics -c ") in done.stderr
+    wrong = write_config(text.replace("LANES", "16"))
+    done = riffle("read", "-c", wrong, check=False)
+    assert done.returncode == 2
+    assert done.stderr.endswith("wants 16 (mix.lanes): set it back to 8, or give mix.name another name\n")
 
 
 # --- where it starts

@@ -8,11 +8,13 @@ import random
 import re
 import signal
 import subprocess
+import threading
 
 import fastavro
 import pytest
 
 from conftest import both_forms
+from wire_proxy import FETCH, Fate, Proxy
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 WEIGHTS = {"a": 0.6, "b": 0.4}
@@ -158,7 +160,7 @@ def test_a_mix_that_has_ended_is_replayed_to_its_end(riffle, fill, configure, re
     riffle("mix", "-c", config)
     replay(config, 0, 8)
     done = replay(config, 0, 9, check=False)
-    assert done.returncode == 1 and "is at step 8" in done.stderr
+    assert done.returncode == 1 and "has ended before step 8: --steps 0..8\n" in done.stderr
 
 
 def test_an_accepted_configuration_is_replayed_by_the_ledger_alone(riffle, fill, configure, replay):
@@ -278,6 +280,35 @@ def test_works_while_the_mix_is_running_and_for_several_mixes_of_one_corpus(riff
 def test_mistakes_are_told(riffle, mixed, words, code, said):
     done = riffle("replay", "-c", mixed, *words, check=False)
     assert done.returncode == code and said in done.stderr and done.stdout == ""
+
+
+def test_a_mix_that_has_not_begun_is_no_mix_at_step_0(riffle, fill, configure, replay):
+    fill("a", "b")
+    config = configure(WEIGHTS)
+    done = replay(config, 0, 2, check=False)
+    assert done.returncode == 1
+    assert done.stderr.endswith(f"mix {name_of(config)} has not begun: `riffle mix -c {config}` starts it\n")
+
+
+def test_ctrl_c_ends_with_0_and_says_how_far_all_is_equal(riffle, mixed, bootstrap):
+    """The broker answers no further request for batches."""
+    silent, left = threading.Event(), iter(range(30))
+
+    def decide(api_key):
+        if api_key != FETCH or f"{name_of(mixed)}.batches".encode() not in proxy.request or next(left, None) is not None:
+            return Fate.PASS
+        silent.set()
+        return Fate.SILENCE
+
+    proxy = Proxy(bootstrap, decide)
+    process = riffle.popen("replay", "-c", mixed, *steps_of(0, 60), "-X", f"bootstrap.servers={proxy.address}",
+                           "-X", "fetch.message.max.bytes=1")
+    assert silent.wait(60)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0 and out == ""
+    assert re.search(r"replay: stopped (before step 0|at step \d+: all steps so far are equal)\n", err), err
+    proxy.close()
 
 
 def test_steps_that_were_deleted_are_compared_with_the_ledger_alone(riffle, mixed, replay, topic):

@@ -645,7 +645,8 @@ def test_a_command_says_whom_it_waits_for_before_it_gives_up(riffle, tmp_path):
         assert waits and re.search(r"at 127\.0\.0\.1:1 \(bootstrap\.servers\): .*; waiting [1-9]\d* s more$", waits[0]), (command, lines)
 
 
-@pytest.mark.parametrize("command", [["mix"], ["produce"], ["read"], ["read", "--set", "valid", "--domain", "code"], ["weights", "code=1"]])
+@pytest.mark.parametrize("command", [["mix"], ["produce"], ["read"], ["read", "--set", "valid", "--domain", "code"], ["weights", "code=1"],
+                                     ["replay", "--steps", "0..1"]])
 def test_ctrl_c_ends_a_wait_for_a_broker(riffle, tmp_path, vocab, command):
     config = tmp_path / "run.yml"
     config.write_text(GOOD.replace("v.tiktoken", f"{vocab}/r50k_base.tiktoken"))

@@ -79,6 +79,7 @@ test_a_set_is_read_once_partition_by_partition(void **unused)
 		assert_string_equal(held_out_domain(h), "web");
 		assert_int_equal(held_out_partitions(h), rows[i].partitions);
 		assert_int_equal(held_out_sequences(h), all);
+		assert_int_equal(held_out_untouched(h), strcmp(rows[i].corpus, "h6") == 0);
 		assert_int_equal(held_out_length(h), all > 0 ? sample_payload.count - 1 : 0);
 		assert_true(held_out_tokenizer(h) == (all > 0 ? SAMPLE_TOKENIZER : 0));
 		for (int p = 0; p < rows[i].partitions; p++)
