@@ -430,9 +430,12 @@ lengths_close(struct lengths *l)
 	free(l->sealed);
 }
 
-/* As a mixer that starts now does. FAIL_CONFIG: why it would not start. */
+/*
+ * As a mixer that starts now does. FAIL_CONFIG: why it would not start; *fixed: not even with
+ * --accept-config, because a key differs that a mix keeps for its whole life.
+ */
 static enum fail_code
-compare_lengths(const struct status *st, const struct lengths *l, struct failure *f)
+compare_lengths(const struct status *st, const struct lengths *l, bool *fixed, struct failure *f)
 {
 	const struct ledger *last = &st->ledger;
 	const struct config *c = st->config;
@@ -446,6 +449,10 @@ compare_lengths(const struct status *st, const struct lengths *l, struct failure
 		code = bound_config_keep_sizes(&p, c, last->config, f);
 	if (code == FAIL_NONE)
 		code = bound_config_text(&text, c, &p, last->tokenizer, f);
+	if (code == FAIL_NONE) {
+		code = bound_config_compare(last->config, text, true, &changed, f);
+		*fixed = code == FAIL_CONFIG;
+	}
 	if (code == FAIL_NONE)
 		code = bound_config_compare(last->config, text, false, &changed, f);
 	free(text);
@@ -459,13 +466,13 @@ compare_lengths(const struct status *st, const struct lengths *l, struct failure
  * configuration has no topic: the missing topic is then what a mixer reports first.
  */
 static enum fail_code
-compare_config(const struct status *st, struct failure *f)
+compare_config(const struct status *st, bool *fixed, struct failure *f)
 {
 	struct lengths l = {0};
 	enum fail_code code = lengths_open(&l, st, f);
 
 	if (code == FAIL_NONE && l.whole)
-		code = compare_lengths(st, &l, f);
+		code = compare_lengths(st, &l, fixed, f);
 	lengths_close(&l);
 	return code;
 }
@@ -744,7 +751,10 @@ any_apart(const struct status *st)
 	return false;
 }
 
-/* A problem that ends with what to type for the run's trainers. */
+/*
+ * A problem that ends with what to type for the run's trainers. The remedy may restart the mixer,
+ * which a file with another fixed key cannot do.
+ */
 static void __attribute__((format(printf, 4, 5))) problem_of_run(
     struct status *st, const struct status_run *r, const char *code, const char *format, ...)
 {
@@ -755,7 +765,9 @@ static void __attribute__((format(printf, 4, 5))) problem_of_run(
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	problem(st, code, "%s; %s", text, remedy == NULL ? "start its trainers" : remedy);
+	problem(st, code, "%s; %s%s", text,
+	    st->config_fixed ? "once this file is set back (STATUS-CONFIG), " : "",
+	    remedy == NULL ? "start its trainers" : remedy);
 	free(remedy);
 }
 
@@ -857,7 +869,10 @@ find_feedback_problems(struct status *st, const struct status_feedback *b)
 		    b->run, c->unknown_domain);
 }
 
-/* Whether a mixer that starts now would be refused, by what was found already. */
+/*
+ * Whether a mixer that starts now would be refused, by this file or by what was found already, or
+ * would only wait.
+ */
 static bool
 is_stuck(const struct status *st)
 {
@@ -865,6 +880,8 @@ is_stuck(const struct status *st)
 	    "STATUS-DOMAIN-REPLACED", "STATUS-DOMAIN-CHANGED", "STATUS-DOMAIN-UNREADABLE",
 	    "STATUS-LANE-END", "STATUS-LANE-UNREADABLE", "STATUS-RUN-LOST"};
 
+	if (st->config_why.code != FAIL_NONE)
+		return true;
 	for (size_t i = 0; i < st->problems_n; i++)
 		for (size_t k = 0; k < sizeof(refused) / sizeof(refused[0]); k++)
 			if (strcmp(st->problem[i].code, refused[k]) == 0)
@@ -935,20 +952,28 @@ find_mixer_problems(struct status *st)
 	    q->partition, q->ordinal, q->reason == NULL ? "" : q->reason);
 }
 
-/* A running mixer keeps the configuration that it was started with: only a restart is refused. */
 static enum fail_code
-find_config_problem(struct status *st, struct failure *f)
+judge_config(struct status *st, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 
-	if (!st->config_compared && (code = compare_config(st, f)) == FAIL_MEMORY)
+	if (st->ledger.config == NULL || st->config_compared)
+		return FAIL_NONE;
+	code = compare_config(st, &st->config_fixed, f);
+	if (code == FAIL_MEMORY)
 		return code;
 	if (code != FAIL_NONE)
 		st->config_why = *f;
+	return FAIL_NONE;
+}
+
+/* A running mixer keeps the configuration that it was started with: only a restart is refused. */
+static void
+find_config_problem(struct status *st)
+{
 	if (st->config_why.code != FAIL_NONE)
 		problem(st, "STATUS-CONFIG", "riffle mix would not start with this file: %s",
 		    st->config_why.text);
-	return FAIL_NONE;
 }
 
 /* ---- all of it ---- */
@@ -1031,6 +1056,10 @@ status_derive(struct status *st, struct failure *f)
 	derive_first_end(st);
 	if (derive_by_plan(st, true, f) != FAIL_NONE)
 		return f->code;
+	if (judge_config(st, f) != FAIL_NONE)
+		return f->code;
+	if (st->config_fixed) /* first: other problems may follow from it, and so may remedies */
+		find_config_problem(st);
 	find_late_problems(st);
 	find_topic_problems(st);
 	if (st->arrivals_foreign > 0)
@@ -1048,8 +1077,8 @@ status_derive(struct status *st, struct failure *f)
 		find_feedback_problems(st, &st->feedback[i]);
 	if (st->state != STATUS_NO_MIX)
 		find_mixer_problems(st);
-	if (st->ledger.config != NULL && find_config_problem(st, f) != FAIL_NONE)
-		return f->code;
+	if (!st->config_fixed)
+		find_config_problem(st);
 	derive_headline(st);
 	return FAIL_NONE;
 }

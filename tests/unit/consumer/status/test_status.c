@@ -1092,9 +1092,9 @@ test_a_mixer_at_its_limit_is_not_silent_but_waits(void **state)
 	}
 }
 
-/* Weights by size follow from the lengths of each domain's own partitions. */
-static void
-test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void **state)
+/* A mix whose ledger has the text of `config`, and whose partitions have lengths. */
+static struct status *
+bound(void)
 {
 	static const uint64_t sequences[] = {100, 120, 180};
 	const struct config_plan_length length[] = {
@@ -1102,7 +1102,6 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 	struct status *st = mixing();
 	struct config_plan plan;
 
-	(void)state;
 	assert_int_equal(config_plan_open(&plan, &config, length, &f), FAIL_NONE);
 	assert_int_equal(bound_config_text(&st->ledger.config, &config, &plan, 7, &f), FAIL_NONE);
 	config_plan_close(&plan);
@@ -1115,6 +1114,16 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 			d->partition[p] = (struct status_partition){
 			    .sequences = sequences[i + p], .sealed = true};
 	}
+	return st;
+}
+
+/* Weights by size follow from the lengths of each domain's own partitions. */
+static void
+test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void **state)
+{
+	struct status *st = bound();
+
+	(void)state;
 	config.mix.weights_kind = CONFIG_WEIGHTS_SIZE;
 	derive(st);
 	config.mix.weights_kind = CONFIG_WEIGHTS_MAP;
@@ -1122,6 +1131,47 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 	assert_non_null(strstr(st->config_why.text, "code.weight: 1.0 in the ledger, 0.25 in the"));
 	assert_non_null(strstr(st->config_why.text, "web.weight: 3.0 in the ledger, 0.75 in the"));
 	status_free(st);
+}
+
+/* One that --accept-config accepts stays at the end: it can wait. */
+static void
+test_no_mixer_starts_with_a_changed_file_and_a_fixed_key_comes_first(void **state)
+{
+	static const struct {
+		uint64_t seed;
+		double weight;
+		int64_t step_next; /* the run is at 4, and may be 64 behind */
+		size_t config_at;
+		const char *other_code, *other;
+	} rows[] = {
+	    {7, 1, 10, 0, "STATUS-NO-MIXER", "none starts before the other problems are mended"},
+	    {0, 2, 10, 1, "STATUS-NO-MIXER", "none starts before the other problems are mended"},
+	    {0, 1, 10, 2, "STATUS-NO-MIXER", " ago: `riffle mix` continues the mix at step 10"},
+	    {7, 1, 68, 0, "STATUS-LEAD", "; once this file is set back (STATUS-CONFIG), start its"},
+	    {0, 2, 68, 1, "STATUS-LEAD", "(lane 0); start its trainers again"},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct status *st = bound();
+		size_t at = rows[i].config_at;
+
+		st->mixers_known = true;
+		st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+		st->ledger.step_next = rows[i].step_next;
+		config.mix.seed = rows[i].seed;
+		weight[0] = rows[i].weight;
+		derive(st);
+		config.mix.seed = 0;
+		weight[0] = 1;
+		assert_int_equal(st->config_fixed, at == 0);
+		assert_int_equal(st->problems_n, at > 1 ? 1 : 2);
+		if (at <= 1)
+			assert_string_equal(st->problem[at].code, "STATUS-CONFIG");
+		assert_string_equal(st->problem[at == 0].code, rows[i].other_code);
+		assert_non_null(strstr(st->problem[at == 0].text, rows[i].other));
+		status_free(st);
+	}
 }
 
 int
@@ -1169,6 +1219,7 @@ main(void)
 	    cmocka_unit_test(test_a_mixer_at_its_limit_is_not_silent_but_waits),
 	    cmocka_unit_test(
 		test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains),
+	    cmocka_unit_test(test_no_mixer_starts_with_a_changed_file_and_a_fixed_key_comes_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
