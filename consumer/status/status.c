@@ -614,6 +614,34 @@ find_cut(struct status *st, const struct status_domain *d)
 	}
 }
 
+/* Whether the mix counts with more sequences of some partition than are there up to its End. */
+static bool
+has_short_partition(const struct status *st, const struct status_domain *d)
+{
+	const struct ledger_domain *l = d->mixed < 0 ? NULL : &st->ledger.domain[d->mixed];
+
+	for (size_t p = 0; l != NULL && d->partition != NULL && p < d->partitions_n; p++)
+		if (p < l->partitions_n && d->partition[p].sealed &&
+		    d->partition[p].sealed_sequences < (uint64_t)l->partition[p].sequences)
+			return true;
+	return false;
+}
+
+/* A domain that is not live, and whose topic has an End in each partition, but too early a one. */
+static void
+find_recreated(struct status *st, const struct status_domain *d)
+{
+	if (d->other[0] == '\0' && has_short_partition(st, d))
+		problem(st, "STATUS-NOT-PRODUCED",
+		    "domain %s: its topic holds %" PRId64 " sequences, and the mix counts with "
+		    "%" PRIu64 ": it was recreated with other data. `riffle topics --delete "
+		    "--create --domain %s --force` empties it; then run `riffle %s %s` with the "
+		    "same files and keys as before: the mix continues only with equal sequences",
+		    d->name, d->sealed_length,
+		    ledger_domain_sequences(&st->ledger.domain[d->mixed]), d->name,
+		    config_publisher(st->config, d->name), d->name);
+}
+
 /* A domain that is not live and lacks Ends. */
 static void
 find_unsealed(struct status *st, const struct status_domain *d)
@@ -682,9 +710,12 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    d->name);
 	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0' || d->partitions_late > 0)
 		return;
-	if (d->partitions_sealed < d->partitions_n)
+	if (d->partitions_sealed < d->partitions_n) {
 		find_unsealed(st, d);
-	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
+		return;
+	}
+	find_recreated(st, d);
+	if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
 		problem(st, "STATUS-APPEND-OPEN",
 		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
 		    "`riffle %s %s --append` completes them",
@@ -877,8 +908,9 @@ static bool
 is_stuck(const struct status *st)
 {
 	static const char *const refused[] = {"STATUS-TOPICS-MISSING", "STATUS-TOPIC",
-	    "STATUS-DOMAIN-REPLACED", "STATUS-DOMAIN-CHANGED", "STATUS-DOMAIN-UNREADABLE",
-	    "STATUS-LANE-END", "STATUS-LANE-UNREADABLE", "STATUS-RUN-LOST"};
+	    "STATUS-NOT-PRODUCED", "STATUS-DOMAIN-REPLACED", "STATUS-DOMAIN-CHANGED",
+	    "STATUS-DOMAIN-UNREADABLE", "STATUS-LANE-END", "STATUS-LANE-UNREADABLE",
+	    "STATUS-RUN-LOST"};
 
 	if (st->config_why.code != FAIL_NONE)
 		return true;

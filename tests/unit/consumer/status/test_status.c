@@ -1133,6 +1133,54 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 	status_free(st);
 }
 
+/* Of two partitions: a longer one does not make up for a shorter one. */
+static void
+test_a_domain_recreated_with_other_data_is_told_although_it_is_sealed(void **state)
+{
+	static const struct {
+		uint64_t sequences[2];
+		bool other, told;
+	} rows[] = {
+	    {{120, 180}, false, false}, {{121, 181}, false, false}, {{120, 179}, false, true},
+	    {{119, 200}, false, true},
+	    {{119, 200}, true, false}, /* STATUS-DOMAIN-REPLACED says more */
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct status *st = bound();
+		struct status_domain *d = &st->domain[1];
+		struct ledger_domain *l = &st->ledger.domain[1];
+		char text[160];
+
+		l->partitions_n = 2;
+		l->partition = calloc(2, sizeof(*l->partition));
+		l->partition[0].sequences = 120;
+		l->partition[1].sequences = 180;
+		d->sequences = d->sealed_length = 0;
+		for (size_t p = 0; p < 2; p++) {
+			d->partition[p].sequences = d->partition[p].sealed_sequences =
+			    rows[i].sequences[p];
+			d->sequences = d->sealed_length += (int64_t)rows[i].sequences[p];
+		}
+		if (rows[i].other)
+			snprintf(d->other, sizeof(d->other), "other");
+		st->mixers_known = true;
+		st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+		derive(st);
+		assert_int_equal(count_problems(st, "STATUS-NOT-PRODUCED"), rows[i].told);
+		snprintf(text, sizeof(text),
+		    "domain web: its topic holds %" PRId64 " sequences, and the mix counts with "
+		    "300: it was recreated with other data. `riffle topics --delete ",
+		    d->sequences);
+		if (rows[i].told) {
+			assert_ptr_equal(strstr(st->problem[0].text, text), st->problem[0].text);
+			assert_non_null(strstr(st->problem[1].text, ": none starts before"));
+		}
+		status_free(st);
+	}
+}
+
 /* One that --accept-config accepts stays at the end: it can wait. */
 static void
 test_no_mixer_starts_with_a_changed_file_and_a_fixed_key_comes_first(void **state)
@@ -1220,6 +1268,7 @@ main(void)
 	    cmocka_unit_test(
 		test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains),
 	    cmocka_unit_test(test_no_mixer_starts_with_a_changed_file_and_a_fixed_key_comes_first),
+	    cmocka_unit_test(test_a_domain_recreated_with_other_data_is_told_although_it_is_sealed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
