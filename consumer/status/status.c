@@ -648,7 +648,13 @@ find_unsealed(struct status *st, const struct status_domain *d)
 {
 	const char *command = config_publisher(st->config, d->name);
 	uint64_t counted = d->mixed < 0 ? 0 : ledger_domain_sequences(&st->ledger.domain[d->mixed]);
+	char rejected[2 * NAME_MAX_BYTES + 128] = "";
 
+	if (st->rejects > 0) /* of which domain is not known */
+		snprintf(rejected, sizeof(rejected),
+		    ". If `riffle rejects --domain %s` lists its records, it also says why: "
+		    "correct domains.%s first",
+		    d->name, d->name);
 	if (counted > (uint64_t)d->sequences)
 		problem(st, "STATUS-NOT-PRODUCED",
 		    "domain %s: its topic holds %" PRId64 " sequences, and the mix counts with "
@@ -657,8 +663,8 @@ find_unsealed(struct status *st, const struct status_domain *d)
 		    d->name, d->sequences, counted, command, d->name);
 	else if (d->partitions_sealed == 0 && d->sequences == 0)
 		problem(st, "STATUS-NOT-PRODUCED",
-		    "domain %s has no sequences yet: run `riffle %s %s`", d->name, command,
-		    d->name);
+		    "domain %s has no sequences yet: run `riffle %s %s`%s", d->name, command,
+		    d->name, rejected);
 	else
 		problem(st, "STATUS-UNSEALED",
 		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle %s %s`",
@@ -670,6 +676,12 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 {
 	const char *command = config_publisher(st->config, d->name);
 
+	char again[NAME_MAX_BYTES + 96] = "";
+
+	if (d->mixed < 0)
+		snprintf(again, sizeof(again),
+		    ", or, if no other mix draws from it yet, run `riffle %s %s --restart`",
+		    command, d->name);
 	if (d->other[0] != '\0')
 		problem(st, "STATUS-DOMAIN-REPLACED", "%s", d->other);
 	find_cut(st, d);
@@ -677,8 +689,8 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		problem(st, "STATUS-DOMAIN-UNREADABLE", "domain %s: %s", d->name, d->bad);
 	if (d->differs.kind[0] != '\0')
 		problem(st, "STATUS-DOMAIN-CHANGED",
-		    "domain %s was published with another configuration: %s", d->name,
-		    d->differs.kind);
+		    "domain %s was published with another configuration: %s; set it back%s",
+		    d->name, d->differs.kind, again);
 	if (d->differs.source[0] != '\0')
 		problem(st, "STATUS-SOURCE-CHANGED",
 		    "domain %s was published from another source: %s; `riffle %s %s` says what is "

@@ -1,4 +1,5 @@
 /* status_print.h: all fields of a status are distinct, and the whole text is compared. */
+#include "cli/hints.h"
 #include "cli/status/status_print.h"
 
 #include "tests/unit/full_status.h"
@@ -340,6 +341,30 @@ test_rates_have_three_figures_and_a_unit(void **unused)
 	}
 }
 
+static bool
+takes_config(const char *command)
+{
+	return command != NULL;
+}
+
+static void
+test_the_command_that_lists_rejects_can_be_copied(void **unused)
+{
+	struct status st = full_status(STATUS_STARTED);
+	struct printed p;
+
+	(void)unused;
+	hints_set_takes(takes_config);
+	hints_set("run.yml", NULL, 0, NULL);
+	status_print_table(&st, printed_begin(&p));
+	hints_set_takes(NULL);
+	printed_end(&p);
+	assert_non_null(
+	    strstr(p.text, "\nrejects  17 at most; `riffle rejects -c run.yml` lists them\n"));
+	free(p.text);
+	full_status_end(&st);
+}
+
 int
 main(void)
 {
@@ -350,6 +375,7 @@ main(void)
 	    cmocka_unit_test(test_what_is_not_known_is_null_or_left_out),
 	    cmocka_unit_test(test_active_mixers_come_before_standbys),
 	    cmocka_unit_test(test_rates_have_three_figures_and_a_unit),
+	    cmocka_unit_test(test_the_command_that_lists_rejects_can_be_copied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -351,6 +351,13 @@ test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
 	st->domain[1].sequences = 0;
 	check_problem(st, "domain web has no sequences yet: run `riffle produce web`");
 	st = mixing();
+	st->rejects = 3;
+	st->domain[1].partitions_sealed = 0;
+	st->domain[1].sequences = 0;
+	check_problem(st,
+	    "domain web has no sequences yet: run `riffle produce web`. If `riffle rejects "
+	    "--domain web` lists its records, it also says why: correct domains.web first");
+	st = mixing();
 	st->domain[1].partitions_sealed = 0;
 	st->domain[1].sequences = 3;
 	st->ledger.domain[1].partition = calloc(2, sizeof(struct ledger_partition));
@@ -1133,6 +1140,24 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 	status_free(st);
 }
 
+static void
+test_a_changed_key_of_a_domain_is_set_back_or_published_again_if_nobody_draws(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	snprintf(st->domain[1].differs.kind, sizeof(st->domain[1].differs.kind), "tokenizer: A");
+	check_problem(
+	    st, "domain web was published with another configuration: tokenizer: A; set it back");
+	st = ready();
+	snprintf(st->domain[1].differs.kind, sizeof(st->domain[1].differs.kind), "tokenizer: A");
+	derive(st);
+	assert_string_equal(st->problem[0].text,
+	    "domain web was published with another configuration: tokenizer: A; set it back, or, "
+	    "if no other mix draws from it yet, run `riffle produce web --restart`");
+	status_free(st);
+}
+
 /* Of two partitions: a longer one does not make up for a shorter one. */
 static void
 test_a_domain_recreated_with_other_data_is_told_although_it_is_sealed(void **state)
@@ -1269,6 +1294,8 @@ main(void)
 		test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains),
 	    cmocka_unit_test(test_no_mixer_starts_with_a_changed_file_and_a_fixed_key_comes_first),
 	    cmocka_unit_test(test_a_domain_recreated_with_other_data_is_told_although_it_is_sealed),
+	    cmocka_unit_test(
+		test_a_changed_key_of_a_domain_is_set_back_or_published_again_if_nobody_draws),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
