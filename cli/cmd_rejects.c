@@ -312,8 +312,8 @@ const struct command cmd_rejects = {
 	"domain, the file and line (or topic, partition and offset), the reason and the beginning "
 	"of the record; then the counts by domain and reason, with N in place of the numbers in a "
 	"reason. Counts records, not offsets of the topic. A record that several runs of a "
-	"producer "
-	"rejected is listed and counted once, unless its place, its bytes or the reason differ.",
+	"producer rejected is listed and counted once, unless its place, its bytes or the reason "
+	"differ.",
     .example = "riffle rejects -c run.yml --domain web --count\n"
 	       "riffle rejects -c run.yml --reason 'no field' --json",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -631,7 +631,7 @@ has_short_partition(const struct status *st, const struct status_domain *d)
 static void
 find_recreated(struct status *st, const struct status_domain *d)
 {
-	if (d->other[0] == '\0' && has_short_partition(st, d))
+	if (d->state != LEDGER_LEFT && d->other[0] == '\0' && has_short_partition(st, d))
 		problem(st, "STATUS-NOT-PRODUCED",
 		    "domain %s: its topic holds %" PRId64 " sequences, and the mix counts with "
 		    "%" PRIu64 ": it was recreated with other data. `riffle topics --delete "
@@ -680,8 +680,8 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 
 	if (d->mixed < 0)
 		snprintf(again, sizeof(again),
-		    ", or, if no other mix draws from it yet, run `riffle %s %s --restart`",
-		    command, d->name);
+		    ", or, if no mix draws from it yet, run `riffle %s %s --restart`", command,
+		    d->name);
 	if (d->other[0] != '\0')
 		problem(st, "STATUS-DOMAIN-REPLACED", "%s", d->other);
 	find_cut(st, d);

@@ -247,8 +247,7 @@ check_recipe(struct resume *out, const rd_kafka_message_t *msg, const struct res
 		return fail(f, FAIL_CONFIG,
 		    "domain %s was published with another configuration: %s. A domain has records "
 		    "of one kind: set it back, publish the domain under another name, or, if no "
-		    "mix "
-		    "draws from it yet, again from its start (`riffle produce %s --restart`)",
+		    "mix draws from it yet, again from its start (`riffle produce %s --restart`)",
 		    e->domain, d.kind, e->domain);
 	out->no_target = d.no_target;
 	if (out->state == RESUME_ENDED)

@@ -1154,7 +1154,7 @@ test_a_changed_key_of_a_domain_is_set_back_or_published_again_if_nobody_draws(vo
 	derive(st);
 	assert_string_equal(st->problem[0].text,
 	    "domain web was published with another configuration: tokenizer: A; set it back, or, "
-	    "if no other mix draws from it yet, run `riffle produce web --restart`");
+	    "if no mix draws from it yet, run `riffle produce web --restart`");
 	status_free(st);
 }
 
