@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "cli/command.h"
 #include "cli/signals.h"
@@ -48,8 +49,15 @@ struct group {
 	struct rejects rejects;
 };
 
+/* Which records were listed: hashes of their places and reasons. A zeroed one is empty. */
+struct listed {
+	uint64_t *hash; /* [room], owned, open addressing; 0: free */
+	size_t n, room; /* room is a power of two, or 0 */
+};
+
 struct listing {
 	const struct arguments *a;
+	struct listed listed;
 	uint64_t records;
 	struct group *group; /* owned */
 	size_t groups_n;
@@ -64,6 +72,58 @@ text_of(char out[static FIELD_BYTES], const struct rejects_text *t)
 	snprintf(out, FIELD_BYTES, "%.*s", (int)(n < FIELD_BYTES ? n : FIELD_BYTES - 1),
 	    n == 0 ? "" : t->text);
 	return out;
+}
+
+/* All but what differs from run to run when a producer reads the same input again. */
+static uint64_t
+hash_record(const struct rejects_record *r)
+{
+	uint64_t hash = r->bytes_n == 0 ? 0 : XXH64(r->bytes, r->bytes_n, 0);
+
+	for (int i = 0; i < REJECTS_FIELDS; i++)
+		if (i != REJECTS_STAGE && i != REJECTS_COUNT && r->field[i].text != NULL)
+			hash = XXH64(r->field[i].text, r->field[i].n, hash + (uint64_t)i);
+	return hash == 0 ? 1 : hash;
+}
+
+static void
+put(struct listed *l, uint64_t hash)
+{
+	size_t i = hash & (l->room - 1);
+
+	while (l->hash[i] != 0)
+		i = (i + 1) & (l->room - 1);
+	l->hash[i] = hash;
+	l->n++;
+}
+
+static bool
+has(const struct listed *l, uint64_t hash)
+{
+	for (size_t i = hash & (l->room - 1); l->room > 0 && l->hash[i] != 0;
+	     i = (i + 1) & (l->room - 1))
+		if (l->hash[i] == hash)
+			return true;
+	return false;
+}
+
+/* Makes room for one more. At least half of it stays free. */
+static bool
+grow(struct listed *l)
+{
+	struct listed more = {.room = l->room == 0 ? 1024 : 2 * l->room};
+
+	if (l->n < l->room / 2)
+		return true;
+	more.hash = calloc(more.room, sizeof(*more.hash));
+	if (more.hash == NULL)
+		return false;
+	for (size_t i = 0; i < l->room; i++)
+		if (l->hash[i] != 0)
+			put(&more, l->hash[i]);
+	free(l->hash);
+	*l = more;
+	return true;
 }
 
 static void
@@ -155,7 +215,15 @@ take(void *opaque, const struct rejects_record *r)
 {
 	struct listing *l = opaque;
 	char domain[FIELD_BYTES], reason[FIELD_BYTES];
+	uint64_t hash = hash_record(r);
 
+	if (has(&l->listed, hash))
+		return;
+	if (!grow(&l->listed)) {
+		l->no_memory = true;
+		return;
+	}
+	put(&l->listed, hash);
 	text_of(domain, &r->field[REJECTS_DOMAIN]);
 	text_of(reason, &r->field[REJECTS_REASON]);
 	count(l, domain, reason);
@@ -228,6 +296,7 @@ run(int argc, char **argv, struct failure *f)
 	else if (code == FAIL_NONE)
 		print_counts(&l);
 	free(l.group);
+	free(l.listed.hash);
 	config_close(c);
 	return code;
 }
@@ -242,8 +311,9 @@ const struct command cmd_rejects = {
 	"that `riffle mix` passed over. Prints a line for each: the "
 	"domain, the file and line (or topic, partition and offset), the reason and the beginning "
 	"of the record; then the counts by domain and reason, with N in place of the numbers in a "
-	"reason. Counts records, not offsets of the topic. Lists a record twice that a producer "
-	"rejected before and after it was killed.",
+	"reason. Counts records, not offsets of the topic. A record that several runs of a "
+	"producer rejected is listed and counted once, unless its place, its bytes or the reason "
+	"differ.",
     .example = "riffle rejects -c run.yml --domain web --count\n"
 	       "riffle rejects -c run.yml --reason 'no field' --json",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -302,11 +302,13 @@ print_problems(const struct status *st, FILE *to)
 void
 status_print_table(const struct status *st, FILE *to)
 {
+	char said[HINTS_TEXT_MAX];
+
 	assert(st->problem != NULL); /* status_derive() was called */
 	fprintf(to, "health   %s\ncorpus   %s\n", st->headline, st->config->corpus);
+	hints_say(said, sizeof(said), "`riffle rejects` lists them");
 	if (st->rejects > 0) /* no problem: `riffle produce` has judged them by max_rejects */
-		fprintf(
-		    to, "rejects  %" PRId64 " at most; `riffle rejects` lists them\n", st->rejects);
+		fprintf(to, "rejects  %" PRId64 " at most; %s\n", st->rejects, said);
 	if (st->state != STATUS_NO_MIX) {
 		print_mix(st, to);
 		print_runs(st, to);

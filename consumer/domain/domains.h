@@ -29,6 +29,10 @@
 #include "common/config/config.h"
 #include "common/record/ledger.h"
 
+/* After the reason, if a domain's topic holds fewer sequences than a mix counts with. */
+#define DOMAINS_WAY_BACK                                                                           \
+	"`riffle status` says how to publish the same files again; or begin a mix of another name"
+
 struct domains_facts {
 	char name[NAME_MAX_BYTES + 1];
 	char topic[TOPIC_MAX_BYTES + 1];

@@ -12,6 +12,7 @@
 #include "common/kafka/kafka.h"
 #include "common/record/schema.h"
 #include "common/record/sequence.h"
+#include "consumer/domain/domains.h"
 
 enum {
 	FETCH_BYTES_MAX = 8 << 20,
@@ -860,7 +861,7 @@ meet_lost(struct feed *d, struct feed_load *l, bool *restarted, struct failure *
 	if (low <= l->read_from)
 		return fail_at(d, l->block, FAIL_DATA,
 		    "its end is before a sequence that the mix counts with: the log has lost its "
-		    "end, or the topic was recreated",
+		    "end, or the topic was recreated. " DOMAINS_WAY_BACK,
 		    f);
 	l->sure = l->stepped = l->cut = true;
 	l->undecodable = 0;

@@ -20,6 +20,8 @@ set_domain(struct domains_facts *d, struct mixer *m, uint32_t domain, struct fai
 		if (d->unheard) /* what is known of it is old */
 			return fail(f, FAIL_TIMEOUT,
 			    "topic %s: its last record did not come in time", d->topic);
+		if (f->code == FAIL_DATA)
+			fail_more(f, ": it was recreated or cut. " DOMAINS_WAY_BACK);
 		return fail_within(f, "topic %s", d->topic);
 	}
 	d->changed = false;

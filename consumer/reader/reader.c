@@ -303,8 +303,10 @@ serve_lane(struct reader *r, uint32_t i, int64_t deadline_ms, struct failure *f)
 	switch (event) {
 	case LANES_AT_END: return FAIL_NONE;
 	case LANES_LOST:
-		return search_once(
-		    r, i, r->lane[i].offset_next, "this offset is not in the log", f);
+		return search_once(r, i, r->lane[i].offset_next,
+		    "this offset is not in the log: the topics of the mix were deleted or "
+		    "recreated since this reader began, or retention cut them: start it again",
+		    f);
 	case LANES_RECORD: break;
 	}
 	return take_record(r, i, &record, f);

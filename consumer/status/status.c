@@ -430,9 +430,12 @@ lengths_close(struct lengths *l)
 	free(l->sealed);
 }
 
-/* As a mixer that starts now does. FAIL_CONFIG: why it would not start. */
+/*
+ * As a mixer that starts now does. FAIL_CONFIG: why it would not start; *fixed: not even with
+ * --accept-config, because a key differs that a mix keeps for its whole life.
+ */
 static enum fail_code
-compare_lengths(const struct status *st, const struct lengths *l, struct failure *f)
+compare_lengths(const struct status *st, const struct lengths *l, bool *fixed, struct failure *f)
 {
 	const struct ledger *last = &st->ledger;
 	const struct config *c = st->config;
@@ -446,6 +449,10 @@ compare_lengths(const struct status *st, const struct lengths *l, struct failure
 		code = bound_config_keep_sizes(&p, c, last->config, f);
 	if (code == FAIL_NONE)
 		code = bound_config_text(&text, c, &p, last->tokenizer, f);
+	if (code == FAIL_NONE) {
+		code = bound_config_compare(last->config, text, true, &changed, f);
+		*fixed = code == FAIL_CONFIG;
+	}
 	if (code == FAIL_NONE)
 		code = bound_config_compare(last->config, text, false, &changed, f);
 	free(text);
@@ -459,13 +466,13 @@ compare_lengths(const struct status *st, const struct lengths *l, struct failure
  * configuration has no topic: the missing topic is then what a mixer reports first.
  */
 static enum fail_code
-compare_config(const struct status *st, struct failure *f)
+compare_config(const struct status *st, bool *fixed, struct failure *f)
 {
 	struct lengths l = {0};
 	enum fail_code code = lengths_open(&l, st, f);
 
 	if (code == FAIL_NONE && l.whole)
-		code = compare_lengths(st, &l, f);
+		code = compare_lengths(st, &l, fixed, f);
 	lengths_close(&l);
 	return code;
 }
@@ -607,13 +614,47 @@ find_cut(struct status *st, const struct status_domain *d)
 	}
 }
 
+/* Whether the mix counts with more sequences of some partition than are there up to its End. */
+static bool
+has_short_partition(const struct status *st, const struct status_domain *d)
+{
+	const struct ledger_domain *l = d->mixed < 0 ? NULL : &st->ledger.domain[d->mixed];
+
+	for (size_t p = 0; l != NULL && d->partition != NULL && p < d->partitions_n; p++)
+		if (p < l->partitions_n && d->partition[p].sealed &&
+		    d->partition[p].sealed_sequences < (uint64_t)l->partition[p].sequences)
+			return true;
+	return false;
+}
+
+/* A domain that is not live, and whose topic has an End in each partition, but too early a one. */
+static void
+find_recreated(struct status *st, const struct status_domain *d)
+{
+	if (d->state != LEDGER_LEFT && d->other[0] == '\0' && has_short_partition(st, d))
+		problem(st, "STATUS-NOT-PRODUCED",
+		    "domain %s: its topic holds %" PRId64 " sequences, and the mix counts with "
+		    "%" PRIu64 ": it was recreated with other data. `riffle topics --delete "
+		    "--create --domain %s --force` empties it; then run `riffle %s %s` with the "
+		    "same files and keys as before: the mix continues only with equal sequences",
+		    d->name, d->sealed_length,
+		    ledger_domain_sequences(&st->ledger.domain[d->mixed]), d->name,
+		    config_publisher(st->config, d->name), d->name);
+}
+
 /* A domain that is not live and lacks Ends. */
 static void
 find_unsealed(struct status *st, const struct status_domain *d)
 {
 	const char *command = config_publisher(st->config, d->name);
 	uint64_t counted = d->mixed < 0 ? 0 : ledger_domain_sequences(&st->ledger.domain[d->mixed]);
+	char rejected[2 * NAME_MAX_BYTES + 128] = "";
 
+	if (st->rejects > 0) /* of which domain is not known */
+		snprintf(rejected, sizeof(rejected),
+		    ". If `riffle rejects --domain %s` lists its records, it also says why: "
+		    "correct domains.%s first",
+		    d->name, d->name);
 	if (counted > (uint64_t)d->sequences)
 		problem(st, "STATUS-NOT-PRODUCED",
 		    "domain %s: its topic holds %" PRId64 " sequences, and the mix counts with "
@@ -622,8 +663,8 @@ find_unsealed(struct status *st, const struct status_domain *d)
 		    d->name, d->sequences, counted, command, d->name);
 	else if (d->partitions_sealed == 0 && d->sequences == 0)
 		problem(st, "STATUS-NOT-PRODUCED",
-		    "domain %s has no sequences yet: run `riffle %s %s`", d->name, command,
-		    d->name);
+		    "domain %s has no sequences yet: run `riffle %s %s`%s", d->name, command,
+		    d->name, rejected);
 	else
 		problem(st, "STATUS-UNSEALED",
 		    "domain %s is not sealed (%zu of %zu partitions are): run `riffle %s %s`",
@@ -635,6 +676,12 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 {
 	const char *command = config_publisher(st->config, d->name);
 
+	char again[NAME_MAX_BYTES + 96] = "";
+
+	if (d->mixed < 0)
+		snprintf(again, sizeof(again),
+		    ", or, if no mix draws from it yet, run `riffle %s %s --restart`", command,
+		    d->name);
 	if (d->other[0] != '\0')
 		problem(st, "STATUS-DOMAIN-REPLACED", "%s", d->other);
 	find_cut(st, d);
@@ -642,8 +689,8 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		problem(st, "STATUS-DOMAIN-UNREADABLE", "domain %s: %s", d->name, d->bad);
 	if (d->differs.kind[0] != '\0')
 		problem(st, "STATUS-DOMAIN-CHANGED",
-		    "domain %s was published with another configuration: %s", d->name,
-		    d->differs.kind);
+		    "domain %s was published with another configuration: %s; set it back%s",
+		    d->name, d->differs.kind, again);
 	if (d->differs.source[0] != '\0')
 		problem(st, "STATUS-SOURCE-CHANGED",
 		    "domain %s was published from another source: %s; `riffle %s %s` says what is "
@@ -675,9 +722,12 @@ find_domain_problems(struct status *st, const struct status_domain *d)
 		    d->name);
 	if (d->partitions_n == 0 || d->live || d->bad[0] != '\0' || d->partitions_late > 0)
 		return;
-	if (d->partitions_sealed < d->partitions_n)
+	if (d->partitions_sealed < d->partitions_n) {
 		find_unsealed(st, d);
-	else if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
+		return;
+	}
+	find_recreated(st, d);
+	if (d->sealed_length >= 0 && d->sequences > d->sealed_length)
 		problem(st, "STATUS-APPEND-OPEN",
 		    "domain %s has %" PRId64 " sequences behind its End, which do not count yet: "
 		    "`riffle %s %s --append` completes them",
@@ -744,7 +794,10 @@ any_apart(const struct status *st)
 	return false;
 }
 
-/* A problem that ends with what to type for the run's trainers. */
+/*
+ * A problem that ends with what to type for the run's trainers. The remedy may restart the mixer,
+ * which a file with another fixed key cannot do.
+ */
 static void __attribute__((format(printf, 4, 5))) problem_of_run(
     struct status *st, const struct status_run *r, const char *code, const char *format, ...)
 {
@@ -755,7 +808,9 @@ static void __attribute__((format(printf, 4, 5))) problem_of_run(
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	problem(st, code, "%s; %s", text, remedy == NULL ? "start its trainers" : remedy);
+	problem(st, code, "%s; %s%s", text,
+	    st->config_fixed ? "once this file is set back (STATUS-CONFIG), " : "",
+	    remedy == NULL ? "start its trainers" : remedy);
 	free(remedy);
 }
 
@@ -857,14 +912,20 @@ find_feedback_problems(struct status *st, const struct status_feedback *b)
 		    b->run, c->unknown_domain);
 }
 
-/* Whether a mixer that starts now would be refused, by what was found already. */
+/*
+ * Whether a mixer that starts now would be refused, by this file or by what was found already, or
+ * would only wait.
+ */
 static bool
 is_stuck(const struct status *st)
 {
 	static const char *const refused[] = {"STATUS-TOPICS-MISSING", "STATUS-TOPIC",
-	    "STATUS-DOMAIN-REPLACED", "STATUS-DOMAIN-CHANGED", "STATUS-DOMAIN-UNREADABLE",
-	    "STATUS-LANE-END", "STATUS-LANE-UNREADABLE", "STATUS-RUN-LOST"};
+	    "STATUS-NOT-PRODUCED", "STATUS-DOMAIN-REPLACED", "STATUS-DOMAIN-CHANGED",
+	    "STATUS-DOMAIN-UNREADABLE", "STATUS-LANE-END", "STATUS-LANE-UNREADABLE",
+	    "STATUS-RUN-LOST"};
 
+	if (st->config_why.code != FAIL_NONE)
+		return true;
 	for (size_t i = 0; i < st->problems_n; i++)
 		for (size_t k = 0; k < sizeof(refused) / sizeof(refused[0]); k++)
 			if (strcmp(st->problem[i].code, refused[k]) == 0)
@@ -935,20 +996,28 @@ find_mixer_problems(struct status *st)
 	    q->partition, q->ordinal, q->reason == NULL ? "" : q->reason);
 }
 
-/* A running mixer keeps the configuration that it was started with: only a restart is refused. */
 static enum fail_code
-find_config_problem(struct status *st, struct failure *f)
+judge_config(struct status *st, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 
-	if (!st->config_compared && (code = compare_config(st, f)) == FAIL_MEMORY)
+	if (st->ledger.config == NULL || st->config_compared)
+		return FAIL_NONE;
+	code = compare_config(st, &st->config_fixed, f);
+	if (code == FAIL_MEMORY)
 		return code;
 	if (code != FAIL_NONE)
 		st->config_why = *f;
+	return FAIL_NONE;
+}
+
+/* A running mixer keeps the configuration that it was started with: only a restart is refused. */
+static void
+find_config_problem(struct status *st)
+{
 	if (st->config_why.code != FAIL_NONE)
 		problem(st, "STATUS-CONFIG", "riffle mix would not start with this file: %s",
 		    st->config_why.text);
-	return FAIL_NONE;
 }
 
 /* ---- all of it ---- */
@@ -1031,6 +1100,10 @@ status_derive(struct status *st, struct failure *f)
 	derive_first_end(st);
 	if (derive_by_plan(st, true, f) != FAIL_NONE)
 		return f->code;
+	if (judge_config(st, f) != FAIL_NONE)
+		return f->code;
+	if (st->config_fixed) /* first: other problems may follow from it, and so may remedies */
+		find_config_problem(st);
 	find_late_problems(st);
 	find_topic_problems(st);
 	if (st->arrivals_foreign > 0)
@@ -1048,8 +1121,8 @@ status_derive(struct status *st, struct failure *f)
 		find_feedback_problems(st, &st->feedback[i]);
 	if (st->state != STATUS_NO_MIX)
 		find_mixer_problems(st);
-	if (st->ledger.config != NULL && find_config_problem(st, f) != FAIL_NONE)
-		return f->code;
+	if (!st->config_fixed)
+		find_config_problem(st);
 	derive_headline(st);
 	return FAIL_NONE;
 }

@@ -228,10 +228,11 @@ struct status {
 	struct status_mixer mixer[STATUS_MIXERS]; /* [mixers_n]: the active ones first */
 	size_t mixers_n;
 	const struct ledger_plan *by; /* of the ledger's text, while it is derived; NULL: open it */
-	bool config_compared;         /* config_why is that of an earlier status, and still true */
+	bool config_compared; /* the next two are those of an earlier status, and still true */
 
 	/* What status_derive() makes. */
 	struct failure config_why; /* FAIL_NONE: riffle mix would start with this file */
+	bool config_fixed;         /* nor would it with --accept-config: a fixed key differs */
 	int64_t rate_ms;           /* the stretch that the rates cover; 0: there are none */
 	double steps_per_s, sequences_per_s, tokens_per_s;
 	bool *apart;         /* [ends_n]: the lane and the ledger do not end with the same step */

@@ -500,8 +500,10 @@ reuse_comparison(const struct status_query *q, struct status *st)
 			      strcmp(q->config_of, st->ledger.config) == 0 &&
 			      q->config_topics_ms == q->topics_ms &&
 			      q->config_lengths == hash_lengths(st);
-	if (st->config_compared)
-		st->config_why = q->config_why;
+	if (!st->config_compared)
+		return;
+	st->config_why = q->config_why;
+	st->config_fixed = q->config_fixed;
 }
 
 static enum fail_code
@@ -514,6 +516,7 @@ keep_comparison(struct status_query *q, const struct status *st, struct failure 
 	if (q->config_of == NULL)
 		return fail_memory(f);
 	q->config_why = st->config_why;
+	q->config_fixed = st->config_fixed;
 	q->config_topics_ms = q->topics_ms;
 	q->config_lengths = hash_lengths(st);
 	return FAIL_NONE;

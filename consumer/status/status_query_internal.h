@@ -106,8 +106,9 @@ struct status_query {
 	struct feedback_feed *feed;       /* NULL: not open */
 	struct status_feedback *feedback; /* [feedback_n], of feedback_domains domains */
 	size_t feedback_n, feedback_domains;
-	/* status.config_why, of the ledger's text (NULL: none was compared), topics and lengths. */
+	/* Of the status, by the ledger's text (NULL: none was compared), topics and lengths. */
 	struct failure config_why;
+	bool config_fixed;
 	char *config_of;
 	int64_t config_topics_ms;
 	uint64_t config_lengths; /* hash */

@@ -904,7 +904,8 @@ report_changed(const struct part *s, const char *what)
 {
 	log_warning(
 	    "produce: PRODUCE-CHANGED %s is complete, but %s. What was published stays; the "
-	    "data of now can be another domain, or replace it: `riffle produce %s --restart`",
+	    "data of now can be another domain, or, if no mix draws from it yet, replace it: "
+	    "`riffle produce %s --restart`",
 	    s->o->label, what, s->config->domains[s->o->domain[0]].name);
 }
 

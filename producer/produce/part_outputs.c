@@ -65,8 +65,8 @@ struct part_outputs {
 #define CHANGED                                                                                    \
 	": the input has changed since, or a file was added, removed, renamed or moved in front "  \
 	"of it (`file_order` says in which order files are read). Put all back as it was, "        \
-	"publish the domain again from its start (`riffle produce %s --restart`), or under "       \
-	"another corpus name%s"
+	"publish the domain under another corpus name, or, if no mix draws from it yet, again "    \
+	"from its start (`riffle produce %s --restart`)%s"
 
 /* By index in the configuration. */
 static size_t

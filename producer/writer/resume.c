@@ -16,8 +16,8 @@ enum { ASK_TIMEOUT_MS = 30000, LATE_TRIES_MAX = 3 };
 
 /* After what differs; of the domain. */
 #define WAY_OUT                                                                                    \
-	"set it back, publish the domain again from its start (`riffle produce %s --restart`), "   \
-	"or under another corpus name"
+	"set it back, publish the domain under another corpus name, or, if no mix draws from it "  \
+	"yet, again from its start (`riffle produce %s --restart`)"
 
 /* ---- what the last record says ---- */
 
@@ -246,8 +246,8 @@ check_recipe(struct resume *out, const rd_kafka_message_t *msg, const struct res
 	if (d.kind[0] != '\0')
 		return fail(f, FAIL_CONFIG,
 		    "domain %s was published with another configuration: %s. A domain has records "
-		    "of one kind: set it back, or publish the domain under another name, or again "
-		    "from its start (`riffle produce %s --restart`)",
+		    "of one kind: set it back, publish the domain under another name, or, if no "
+		    "mix draws from it yet, again from its start (`riffle produce %s --restart`)",
 		    e->domain, d.kind, e->domain);
 	out->no_target = d.no_target;
 	if (out->state == RESUME_ENDED)

@@ -418,7 +418,8 @@ def test_a_changed_tokenizer_is_seen_by_mix_status_and_plan(sealed, vocab):
     for said in (refused.stderr, status, sealed.riffle("plan", "-c", path).stderr):
         assert 'tokenizer: "' in said and "cl100k_base.tiktoken)" in said, said
     produced = sealed.riffle("produce", "-c", path, check=False).stderr
-    assert "that of " in produced and "cl100k_base.tiktoken is " in produced and " a --restart`" in produced
+    assert "that of " in produced and "cl100k_base.tiktoken is " in produced
+    assert "set it back" in produced and "if no mix draws from it yet, again from its start (`riffle produce" in produced
     path.write_text(json.dumps({**json.loads(began), "sequence_length": 16}))
     assert "PLAN-CONFIG" in sealed.riffle("plan", "-c", path, check=False).stderr
     other["tokenizer"]["file"] = "is/not/there.tiktoken"

@@ -378,6 +378,28 @@ def test_a_log_that_is_gone_is_told_with_both_numbers(riffle, configure, fill, u
     assert mixer.wait(timeout=60) == 0, mixer.stderr.read()
 
 
+def test_a_domain_recreated_with_other_data_is_told_with_what_to_do(riffle, configure, fill, unique):
+    fill("b", sequences=600)
+    config = configure({"b": 1}, seed=2)  # draws a block that is gone first
+    riffle("mix", "-c", config, "--until-step", 5)
+    empty = ["topics", "-c", config, "--delete", "--create", "--domain", "b", "--force", "--yes"]
+    riffle(*empty)
+    fill("b", sequences=475)
+    way = f"`riffle status -c {config}` says how to publish the same files again; or begin a mix of another name"
+    done = riffle("mix", "-c", config, "--until-step", 9, check=False)
+    assert done.returncode == 1 and (
+        f"topic {unique}.b: domain b partition 0: the mix counts with 600 sequences, the topic holds 475: it was recreated or cut. {way}"
+        in done.stderr), done.stderr
+    done = riffle("replay", "-c", config, "--steps", "0..5", check=False)
+    assert done.returncode == 1 and f"the log has lost its end, or the topic was recreated. {way}" in done.stderr, done.stderr
+    told = {p["code"]: p["text"] for p in json.loads(riffle("status", "-c", config, "--json").stdout)["problem_list"]}
+    assert "its topic holds 475 sequences, and the mix counts with 600: it was recreated with other data. " \
+        f"`riffle {' '.join(map(str, empty[:-1]))}` empties it" in told["STATUS-NOT-PRODUCED"]
+    riffle(*empty)
+    fill("b", sequences=600)
+    riffle("mix", "-c", config, "--until-step", 9)
+
+
 def test_missing_topics_and_a_wrong_number_of_partitions_are_said(riffle, fill, configure, bootstrap, unique):
     config = configure({"a": 1}, create=False)
     done = riffle("mix", "-c", config, check=False)

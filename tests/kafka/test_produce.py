@@ -856,6 +856,22 @@ def test_every_kind_of_reject_is_kept_with_its_place_and_reason(corpus, encoding
     assert some.startswith("2 records\n") and "\nutf: 1 " in some and "\ntxt: 1 " in some
 
 
+def test_a_record_that_several_runs_reject_is_listed_once(corpus):
+    (corpus.folder / "a.jsonl").write_text("bad\nbad\n" + lines(["good " * 9]))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    corpus.create()
+    for _ in range(3):
+        assert corpus.produce(check=False).returncode == 1
+    assert sorted(r["line"] for r in corpus.rejects()) == ["1"] * 3 + ["2"] * 3
+    counted = corpus.riffle("rejects", "-c", corpus.path).stdout.splitlines()
+    assert [x.split("\t")[1] for x in counted[:-2]] == ["a.jsonl:1", "a.jsonl:2"]
+    assert counted[-2] == "2 records" and counted[-1].startswith("a: 2 ")
+    (corpus.folder / "a.jsonl").write_text("bud\nbad\n" + lines(["good " * 9]))
+    corpus.produce(check=False)
+    counted = corpus.riffle("rejects", "-c", corpus.path, "--json").stdout.splitlines()
+    assert [json.loads(x)["begins"] for x in counted[:-1]] == ["bad", "bad", "bud"]
+
+
 def test_rejects_are_counted_on(corpus):
     (corpus.folder / "a.jsonl").write_text(("bad\n" + lines(["good " * 9])) * 9)
     corpus.config["max_rejects"] = 0.5

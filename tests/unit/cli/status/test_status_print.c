@@ -1,4 +1,5 @@
 /* status_print.h: all fields of a status are distinct, and the whole text is compared. */
+#include "cli/hints.h"
 #include "cli/status/status_print.h"
 
 #include "tests/unit/full_status.h"
@@ -505,6 +506,30 @@ test_numbers_of_a_domain_are_null_where_they_are_not_known(void **unused)
 	}
 }
 
+static bool
+takes_config(const char *command)
+{
+	return command != NULL;
+}
+
+static void
+test_the_command_that_lists_rejects_can_be_copied(void **unused)
+{
+	struct status st = full_status(STATUS_STARTED);
+	struct printed p;
+
+	(void)unused;
+	hints_set_takes(takes_config);
+	hints_set("run.yml", NULL, 0, NULL);
+	status_print_table(&st, printed_begin(&p));
+	hints_set_takes(NULL);
+	printed_end(&p);
+	assert_non_null(
+	    strstr(p.text, "\nrejects  17 at most; `riffle rejects -c run.yml` lists them\n"));
+	free(p.text);
+	full_status_end(&st);
+}
+
 int
 main(void)
 {
@@ -519,6 +544,7 @@ main(void)
 	    cmocka_unit_test(test_a_domain_is_marked_by_what_the_mix_does_with_it),
 	    cmocka_unit_test(test_a_deviation_has_a_sign_unless_it_rounds_to_none),
 	    cmocka_unit_test(test_numbers_of_a_domain_are_null_where_they_are_not_known),
+	    cmocka_unit_test(test_the_command_that_lists_rejects_can_be_copied),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

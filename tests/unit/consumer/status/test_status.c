@@ -351,6 +351,13 @@ test_a_domain_that_is_not_sealed_is_told_with_what_to_do(void **state)
 	st->domain[1].sequences = 0;
 	check_problem(st, "domain web has no sequences yet: run `riffle produce web`");
 	st = mixing();
+	st->rejects = 3;
+	st->domain[1].partitions_sealed = 0;
+	st->domain[1].sequences = 0;
+	check_problem(st,
+	    "domain web has no sequences yet: run `riffle produce web`. If `riffle rejects "
+	    "--domain web` lists its records, it also says why: correct domains.web first");
+	st = mixing();
 	st->domain[1].partitions_sealed = 0;
 	st->domain[1].sequences = 3;
 	st->ledger.domain[1].partition = calloc(2, sizeof(struct ledger_partition));
@@ -1092,9 +1099,9 @@ test_a_mixer_at_its_limit_is_not_silent_but_waits(void **state)
 	}
 }
 
-/* Weights by size follow from the lengths of each domain's own partitions. */
-static void
-test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void **state)
+/* A mix whose ledger has the text of `config`, and whose partitions have lengths. */
+static struct status *
+bound(void)
 {
 	static const uint64_t sequences[] = {100, 120, 180};
 	const struct config_plan_length length[] = {
@@ -1102,7 +1109,6 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 	struct status *st = mixing();
 	struct config_plan plan;
 
-	(void)state;
 	assert_int_equal(config_plan_open(&plan, &config, length, &f), FAIL_NONE);
 	assert_int_equal(bound_config_text(&st->ledger.config, &config, &plan, 7, &f), FAIL_NONE);
 	config_plan_close(&plan);
@@ -1115,6 +1121,16 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 			d->partition[p] = (struct status_partition){
 			    .sequences = sequences[i + p], .sealed = true};
 	}
+	return st;
+}
+
+/* Weights by size follow from the lengths of each domain's own partitions. */
+static void
+test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void **state)
+{
+	struct status *st = bound();
+
+	(void)state;
 	config.mix.weights_kind = CONFIG_WEIGHTS_SIZE;
 	derive(st);
 	config.mix.weights_kind = CONFIG_WEIGHTS_MAP;
@@ -1122,6 +1138,113 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 	assert_non_null(strstr(st->config_why.text, "code.weight: 1.0 in the ledger, 0.25 in the"));
 	assert_non_null(strstr(st->config_why.text, "web.weight: 3.0 in the ledger, 0.75 in the"));
 	status_free(st);
+}
+
+static void
+test_a_changed_key_of_a_domain_is_set_back_or_published_again_if_nobody_draws(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	snprintf(st->domain[1].differs.kind, sizeof(st->domain[1].differs.kind), "tokenizer: A");
+	check_problem(
+	    st, "domain web was published with another configuration: tokenizer: A; set it back");
+	st = ready();
+	snprintf(st->domain[1].differs.kind, sizeof(st->domain[1].differs.kind), "tokenizer: A");
+	derive(st);
+	assert_string_equal(st->problem[0].text,
+	    "domain web was published with another configuration: tokenizer: A; set it back, or, "
+	    "if no mix draws from it yet, run `riffle produce web --restart`");
+	status_free(st);
+}
+
+/* Of two partitions: a longer one does not make up for a shorter one. */
+static void
+test_a_domain_recreated_with_other_data_is_told_although_it_is_sealed(void **state)
+{
+	static const struct {
+		uint64_t sequences[2];
+		bool other, told;
+	} rows[] = {
+	    {{120, 180}, false, false}, {{121, 181}, false, false}, {{120, 179}, false, true},
+	    {{119, 200}, false, true},
+	    {{119, 200}, true, false}, /* STATUS-DOMAIN-REPLACED says more */
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct status *st = bound();
+		struct status_domain *d = &st->domain[1];
+		struct ledger_domain *l = &st->ledger.domain[1];
+		char text[160];
+
+		l->partitions_n = 2;
+		l->partition = calloc(2, sizeof(*l->partition));
+		l->partition[0].sequences = 120;
+		l->partition[1].sequences = 180;
+		d->sequences = d->sealed_length = 0;
+		for (size_t p = 0; p < 2; p++) {
+			d->partition[p].sequences = d->partition[p].sealed_sequences =
+			    rows[i].sequences[p];
+			d->sequences = d->sealed_length += (int64_t)rows[i].sequences[p];
+		}
+		if (rows[i].other)
+			snprintf(d->other, sizeof(d->other), "other");
+		st->mixers_known = true;
+		st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+		derive(st);
+		assert_int_equal(count_problems(st, "STATUS-NOT-PRODUCED"), rows[i].told);
+		snprintf(text, sizeof(text),
+		    "domain web: its topic holds %" PRId64 " sequences, and the mix counts with "
+		    "300: it was recreated with other data. `riffle topics --delete ",
+		    d->sequences);
+		if (rows[i].told) {
+			assert_ptr_equal(strstr(st->problem[0].text, text), st->problem[0].text);
+			assert_non_null(strstr(st->problem[1].text, ": none starts before"));
+		}
+		status_free(st);
+	}
+}
+
+/* One that --accept-config accepts stays at the end: it can wait. */
+static void
+test_no_mixer_starts_with_a_changed_file_and_a_fixed_key_comes_first(void **state)
+{
+	static const struct {
+		uint64_t seed;
+		double weight;
+		int64_t step_next; /* the run is at 4, and may be 64 behind */
+		size_t config_at;
+		const char *other_code, *other;
+	} rows[] = {
+	    {7, 1, 10, 0, "STATUS-NO-MIXER", "none starts before the other problems are mended"},
+	    {0, 2, 10, 1, "STATUS-NO-MIXER", "none starts before the other problems are mended"},
+	    {0, 1, 10, 2, "STATUS-NO-MIXER", " ago: `riffle mix` continues the mix at step 10"},
+	    {7, 1, 68, 0, "STATUS-LEAD", "; once this file is set back (STATUS-CONFIG), start its"},
+	    {0, 2, 68, 1, "STATUS-LEAD", "(lane 0); start its trainers again"},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct status *st = bound();
+		size_t at = rows[i].config_at;
+
+		st->mixers_known = true;
+		st->ledger_time_ms = NOW_MS - STATUS_SILENT_MS - 1;
+		st->ledger.step_next = rows[i].step_next;
+		config.mix.seed = rows[i].seed;
+		weight[0] = rows[i].weight;
+		derive(st);
+		config.mix.seed = 0;
+		weight[0] = 1;
+		assert_int_equal(st->config_fixed, at == 0);
+		assert_int_equal(st->problems_n, at > 1 ? 1 : 2);
+		if (at <= 1)
+			assert_string_equal(st->problem[at].code, "STATUS-CONFIG");
+		assert_string_equal(st->problem[at == 0].code, rows[i].other_code);
+		assert_non_null(strstr(st->problem[at == 0].text, rows[i].other));
+		status_free(st);
+	}
 }
 
 int
@@ -1169,6 +1292,10 @@ main(void)
 	    cmocka_unit_test(test_a_mixer_at_its_limit_is_not_silent_but_waits),
 	    cmocka_unit_test(
 		test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains),
+	    cmocka_unit_test(test_no_mixer_starts_with_a_changed_file_and_a_fixed_key_comes_first),
+	    cmocka_unit_test(test_a_domain_recreated_with_other_data_is_told_although_it_is_sealed),
+	    cmocka_unit_test(
+		test_a_changed_key_of_a_domain_is_set_back_or_published_again_if_nobody_draws),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
