@@ -136,7 +136,7 @@ const struct command cmd_runs = {
 	"lowest commit at the "
 	"broker, KNOWN the highest step that the ledger has seen of it, LAG the steps that are "
 	"published and not committed, SEEN when the ledger last saw it continue. STATE is good; "
-	"new; "
+	"new; part of its lanes: a rank has committed nothing yet; "
 	"went back: it has committed an earlier step than the known one; or commits lost: the "
 	"broker has none for some lane, and trainers cannot start from commits.\n"
 	"\n"
