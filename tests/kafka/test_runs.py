@@ -190,6 +190,29 @@ def test_a_mistyped_run_is_warned_of_listed_and_forgotten(mix, riffle):
     riffle("retain", "-c", mix.config, "--from-step", 5)
 
 
+@both_forms
+def test_a_broker_and_the_name_of_a_mix_are_enough(mix, riffle, configure, bootstrap, unique):
+    """Of a trainer that was given no configuration: READ-RUN-UNKNOWN names a command that it can copy."""
+    alone = "-X", f"bootstrap.servers={bootstrap}"
+    mix.trainer(8)
+    wait_until(lambda: mix.of("trainers")["step_known"] == 8, "the ledger's knowledge of step 8")
+    typo = riffle("read", "--mix", mix.name, "--run", "sd", "--commit-every", 1, "--steps", 3, *alone)
+    assert f"`riffle runs --mix {mix.name} --forget sd` deletes the commits" in typo.stderr
+    runs = json.loads(riffle("runs", "--mix", mix.name, "--json", *alone).stdout)
+    assert [(r["name"], r["step"], r["bounds_lead"], r["state"]) for r in runs] == [("trainers", 8, True, "good"), ("sd", 3, False, "good")]
+    kept = riffle("runs", "--mix", mix.name, "--forget", "trainers", *alone, check=False)
+    assert kept.returncode == 1 and "mix.runs names run trainers" in kept.stderr
+    riffle("runs", "--mix", mix.name, "--forget", "sd", *alone)
+    assert [r["name"] for r in json.loads(mix.runs("--json").stdout)] == ["trainers"]
+    riffle("runs", "--mix", mix.name, "--reset", "trainers", "--to", 5, "--idle", 0, *alone)
+    assert mix.of("trainers")["step_known"] == 5
+    none = riffle("runs", "--mix", f"{unique}-none", *alone, check=False)
+    assert none.returncode == 2 and f"did you mean {mix.name}?" in none.stderr
+    configure({"a": 0.5, "b": 0.5}, name="fresh")
+    fresh = riffle("runs", "--mix", f"{unique}-fresh", *alone, check=False)
+    assert fresh.returncode == 2 and f"no mixer has written to mix {unique}-fresh yet" in fresh.stderr and "add -c FILE" in fresh.stderr
+
+
 @pytest.mark.parametrize("run, to, said", [
     ("nobody", 3, "has no run nobody; it has "),
     ("trainers", 1000, "step 1000 is not published: mix {mix} is at step 28"),
