@@ -17,6 +17,7 @@ enum { HINT_N = sizeof(HINT) - 1 };
 
 static bool (*takes_config_now)(const char *command);
 static char named_now[HINTS_NAMED_MAX];
+static bool file_now; /* named_now has a -c */
 
 /* A word of a shell's command line. */
 static void
@@ -37,16 +38,18 @@ static bool
 lacks_config(const char *hint, size_t n)
 {
 	char name[FAILURE_TEXT_MAX];
-	bool named, checks;
+	bool named, complete, checks;
 
 	if (n + 2 > sizeof(name) || takes_config_now == NULL)
 		return false;
 	snprintf(name, sizeof(name), "%.*s ", (int)n, hint);
 	named = strstr(name, " -c ") != NULL;
+	complete = !file_now && strstr(name, " --mix ") != NULL;
 	checks = strstr(name, " --check ") != NULL;
 	name[strcspn(name, " ")] = '\0';
 	/* The other forms of `riffle config` only print, and read no configuration. */
-	return !named && takes_config_now(name) && (checks || strcmp(name, "config") != 0);
+	return !named && !complete && takes_config_now(name) &&
+	       (checks || strcmp(name, "config") != 0);
 }
 
 void
@@ -93,6 +96,7 @@ hints_set(const char *path, const char *const *overrides, size_t n, const char *
 		text_add(&t, " -s mix.name=");
 		add_word(&t, mix);
 	}
+	file_now = path != NULL;
 	snprintf(named_now, sizeof(named_now), "%s",
 	    t.lost || t.n == 0 || t.n >= sizeof(named_now) ? "" : t.bytes);
 	text_clear(&t);

@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/request/request_print.h"
+#include "cli/request/runs_config.h"
 #include "cli/request/runs_reset.h"
 #include "cli/status/status_print.h"
 #include "common/base/limits.h"
@@ -55,7 +56,7 @@ static const struct option_row rows[] = {
     REQUEST_PRINT_ID_ROW(AT(id), ""),
     REQUEST_PRINT_TIMEOUT_ROW(AT(timeout_s)),
     {.name = "json", .kind = OPTION_FLAG, .at = AT(json), .help = "JSON; its keys are stable"},
-    OPTIONS_MIX_NAME_ROW(AT(mix)),
+    OPTIONS_MIX_ROW(AT(mix)),
 };
 
 /* A table of runs that have nothing to commit to would look like that of a mix that is new. */
@@ -101,11 +102,9 @@ run(int argc, char **argv, struct failure *f)
 		return fail(f, FAIL_USAGE, "--reset RUN and --to STEP go together");
 	if (a.reset != NULL && a.forget != NULL)
 		return fail(f, FAIL_USAGE, "--reset or --forget");
-	if (options_config_named(&c, a.mix, &o, f) != FAIL_NONE)
+	if (runs_config_open(&c, a.mix, &o, f) != FAIL_NONE)
 		return f->code;
-	code = config_need_mix(c, f);
-	if (code == FAIL_NONE)
-		code = status_query_open(&q, c, f);
+	code = status_query_open(&q, c, f);
 	if (code == FAIL_NONE && a.forget != NULL)
 		code = runs_forget(q, c, a.forget, f);
 	else if (code == FAIL_NONE && a.reset == NULL)
@@ -130,13 +129,13 @@ run(int argc, char **argv, struct failure *f)
 const struct command cmd_runs = {
     .name = "runs",
     .summary = "show where the runs of trainers stand, or take one back to a step",
-    .usage = "-c FILE [--reset RUN --to STEP [OPTION...] | --forget RUN] [--json]",
+    .usage = "-c FILE | --mix NAME  [--reset RUN --to STEP [OPTION...] | --forget RUN] [--json]",
     .help =
 	"Prints a line for each run of mix.runs, of the ledger, or with commits alone. STEP is its "
 	"lowest commit at the "
 	"broker, KNOWN the highest step that the ledger has seen of it, LAG the steps that are "
 	"published and not committed, SEEN when the ledger last saw it continue. STATE is good; "
-	"new; "
+	"new; part of its lanes: a rank has committed nothing yet; "
 	"went back: it has committed an earlier step than the known one; or commits lost: the "
 	"broker has none for some lane, and trainers cannot start from commits.\n"
 	"\n"

@@ -329,16 +329,21 @@ status_print_runs_table(const struct status *st, FILE *to)
 		const struct status_run *r = &st->run[i];
 		char step[24] = "-", lead[24] = "any", seen[CLOCK_SPAN_BYTES + 8] = "-";
 		char span[CLOCK_SPAN_BYTES];
+		/* The lanes are listed if the run stops, or may stop, because some are behind. */
+		bool held = r->bounds && st->lead_steps > 0 && r->lag_steps >= st->lead_steps;
+		bool apart = status_run_state(r) == STATUS_RUN_PART || held;
 
+		apart = apart && r->apart[0] != '\0' && r->bad[0] == '\0';
 		if (r->committed)
 			snprintf(step, sizeof(step), "%" PRIu64, r->step);
 		if (r->bounds && st->lead_steps > 0)
 			snprintf(lead, sizeof(lead), "%" PRIu64, st->lead_steps);
 		if (r->seen_ms >= 0)
 			snprintf(seen, sizeof(seen), "%s ago", clock_span(span, r->seen_ms));
-		fprintf(to, "%-*s %12s %12" PRIu64 " %12" PRIu64 " %12s  %-12s  %s\n", width,
+		fprintf(to, "%-*s %12s %12" PRIu64 " %12" PRIu64 " %12s  %-12s  %s%s%s\n", width,
 		    r->name, step, r->known, r->lag_steps, lead, seen,
 		    r->bad[0] != '\0' ? TEXT_SHOWN(r->bad)
-				      : status_run_state_name(status_run_state(r)));
+				      : status_run_state_name(status_run_state(r)),
+		    apart ? ": " : "", apart ? r->apart : "");
 	}
 }

@@ -82,9 +82,9 @@ ledger_runs_warn(const char *mix, const char *run, const struct properties *prop
 		log_warning(
 		    "riffle: READ-RUN-UNKNOWN run %s is not in mix.runs (%s): the mixer "
 		    "does not wait for it, and its commits hold back `riffle retain`. If the "
-		    "name is mistyped, correct it, and `riffle runs --forget %s` deletes the "
-		    "commits; else add it to mix.runs and restart the mixer",
-		    run, list, run);
+		    "name is mistyped, correct it, and `riffle runs --mix %s --forget %s` deletes "
+		    "the commits; else add it to mix.runs and restart the mixer",
+		    run, list, mix, run);
 	ledger_runs_clear(&runs);
 	ledger_clear(&last);
 }

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 static const char prefix[] = "step=", by[] = " by=";
 enum { SHOWN_MAX = 64 }; /* bytes of strange metadata that a message quotes */
+enum { APART_ITEMS_MAX = 3 };
 
 /* ---- pure ---- */
 
@@ -91,6 +93,80 @@ run_position_parse(
 	return fail(f, FAIL_DATA, "the commit's metadata is \"%.*s\", not step=N", SHOWN_MAX, text);
 }
 
+/* Appends to the text of `used` bytes, cuts what has no room, and returns how many there are now. */
+static size_t __attribute__((format(printf, 3, 4)))
+append(char out[static RUN_POSITION_APART_MAX], size_t used, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(out + used, RUN_POSITION_APART_MAX - used, format, ap);
+	va_end(ap);
+	if (n > 0)
+		used += (size_t)n;
+	return used < RUN_POSITION_APART_MAX ? used : RUN_POSITION_APART_MAX - 1;
+}
+
+/* Appends "lanes 0, 4 to 7 and 2 more": those that stand `at` that step. A pair is two items. */
+static size_t
+append_lanes(char *out, size_t used, const uint64_t *step, size_t n, uint64_t at)
+{
+	size_t first[APART_ITEMS_MAX], last[APART_ITEMS_MAX], items = 0, more = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t end = i;
+
+		if (step[i] != at)
+			continue;
+		while (end + 1 < n && step[end + 1] == at)
+			end++;
+		if (end < i + 2)
+			end = i;
+		if (items == APART_ITEMS_MAX) {
+			more += end - i + 1;
+		} else {
+			first[items] = i;
+			last[items++] = end;
+		}
+		i = end;
+	}
+	assert(items > 0);
+	used = append(out, used, items == 1 && first[0] == last[0] ? "lane" : "lanes");
+	for (size_t k = 0; k < items; k++) {
+		used = append(out, used, "%s%zu",
+		    k == 0                        ? " "
+		    : k + 1 == items && more == 0 ? " and "
+						  : ", ",
+		    first[k]);
+		if (last[k] > first[k])
+			used = append(out, used, " to %zu", last[k]);
+	}
+	return more == 0 ? used : append(out, used, " and %zu more", more);
+}
+
+void
+run_position_apart(char out[static RUN_POSITION_APART_MAX], const uint64_t *step, size_t n)
+{
+	uint64_t lowest = step[0], highest = step[0];
+	size_t used;
+
+	assert(n > 0);
+	for (size_t i = 1; i < n; i++) {
+		lowest = step[i] < lowest ? step[i] : lowest;
+		highest = step[i] > highest ? step[i] : highest;
+	}
+	out[0] = '\0';
+	if (lowest == highest)
+		return;
+	used = append_lanes(out, 0, step, n, highest);
+	used = append(out, used, " up to step %" PRIu64 ", and %s", highest,
+	    lowest == 0 ? "nothing on " : "");
+	used = append_lanes(out, used, step, n, lowest);
+	if (lowest > 0)
+		append(out, used, " only up to step %" PRIu64, lowest);
+}
+
 enum fail_code
 run_position_lowest(struct run_position *out, uint64_t *step, const int64_t *offset_next,
     char *const *metadata, size_t n, struct failure *f)
@@ -113,7 +189,9 @@ run_position_lowest(struct run_position *out, uint64_t *step, const int64_t *off
 		if (step[i] > out->step_ahead)
 			out->step_ahead = step[i];
 	}
+	run_position_apart(out->apart, step, n);
 	assert(out->step <= out->step_ahead);
+	assert((out->apart[0] == '\0') == (out->step == out->step_ahead));
 	assert(out->all || out->step == 0);
 	return FAIL_NONE;
 }

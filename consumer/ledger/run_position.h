@@ -16,10 +16,13 @@
  * committed less than the others. Whoever resumes at the lowest step reads some records of the
  * other lanes a second time, and loses none.
  *
- * run_position_format(), _parse(), _lowest() and _is_at() are pure. The query asks the broker, with
- * a handle of the run's own group (kafka_commits_of_topic() says why) that commits nothing. Opening
- * a query waits for nothing: its handle looks for the group's coordinator in the background. So a
- * caller with several runs opens all queries before it asks the first.
+ * A rank that was never started, or has died, stops the whole run while the other ranks commit. The
+ * lowest step alone does not show that, so run_position_apart() puts both ends into words.
+ *
+ * run_position_format(), _parse(), _lowest(), _apart() and _is_at() are pure. The query asks the
+ * broker, with a handle of the run's own group (kafka_commits_of_topic() says why) that commits
+ * nothing. Opening a query waits for nothing: its handle looks for the group's coordinator in the
+ * background. So a caller with several runs opens all queries before it asks the first.
  *
  * Thread: the caller's.
  */
@@ -36,6 +39,7 @@
 
 /* With their NUL: a commit's text, and the owner in it. */
 enum { RUN_POSITION_TEXT_MAX = 144, RUN_POSITION_OWNER_MAX = 112 };
+enum { RUN_POSITION_APART_MAX = 256 }; /* with its NUL; two lists of lanes and two steps */
 
 /* A value that owns nothing. */
 struct run_position {
@@ -44,6 +48,8 @@ struct run_position {
 	uint64_t step;       /* the lowest; 0 where a lane has none */
 	size_t lane;         /* the first lane that stands there */
 	uint64_t step_ahead; /* the highest step of a lane; step <= step_ahead */
+	/* What run_position_apart() writes of its lanes. */
+	char apart[RUN_POSITION_APART_MAX];
 };
 
 /* ---- pure ---- */
@@ -70,6 +76,18 @@ enum fail_code run_position_parse(
  */
 enum fail_code run_position_lowest(struct run_position *out, uint64_t *step,
     const int64_t *offset_next, char *const *metadata, size_t n, struct failure *f);
+
+/*
+ * Writes which lanes of step[n], n > 0, are furthest and which stand lowest, as the object of "has
+ * committed"; "" if all stand at one step. A lane at step 0 has trained nothing. Each list names up
+ * to three single lanes or ranges, and counts the rest.
+ *
+ *     16 16 0 0              lanes 0 and 1 up to step 16, and nothing on lanes 2 and 3
+ *     9 7 7 12               lane 3 up to step 12, and lanes 1 and 2 only up to step 7
+ *     5 3 5 3 5 3 5 3 3 3    lanes 0, 2, 4 and 1 more up to step 5, and lanes 1, 3, 5 and 3 more
+ *                            only up to step 3
+ */
+void run_position_apart(char out[static RUN_POSITION_APART_MAX], const uint64_t *step, size_t n);
 
 /* Every lane has a commit, and all are at `step`: where a reset puts them, and nobody else has. */
 bool run_position_is_at(const struct run_position *at, uint64_t step);

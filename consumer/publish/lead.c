@@ -14,6 +14,7 @@ struct run {
 	const char *name;
 	struct run_position_query *commits;
 	struct lead_run at;
+	char apart[RUN_POSITION_APART_MAX];
 	int64_t blocked_ms; /* for which the mixer has waited for it */
 };
 
@@ -107,6 +108,7 @@ take_position(const struct lead *l, struct run *r, const struct run_position *at
 {
 	uint64_t was = r->at.step;
 
+	memcpy(r->apart, at->apart, sizeof(r->apart));
 	switch (lead_run_take(&r->at, at, clock_ms())) {
 	case LEAD_STEADY: break;
 	case LEAD_LOST:
@@ -186,6 +188,13 @@ lead_committed(const struct lead *l, size_t i)
 {
 	assert(i < l->runs_n);
 	return l->run[i].at.any;
+}
+
+const char *
+lead_apart(const struct lead *l, size_t i)
+{
+	assert(i < l->runs_n);
+	return l->run[i].apart;
 }
 
 void

@@ -81,6 +81,9 @@ const char *lead_run(const struct lead *l, size_t i, uint64_t *step);
 /* Whether the broker knows a commit of the i-th. */
 bool lead_committed(const struct lead *l, size_t i);
 
+/* How far apart its lanes stand, as run_position_apart() of the last lead_ask(). Borrowed. */
+const char *lead_apart(const struct lead *l, size_t i);
+
 /* The mixer has waited so long for lead_slowest(); how long so far for the i-th. */
 void lead_blocked(struct lead *l, int64_t ms);
 int64_t lead_blocked_ms(const struct lead *l, size_t i);

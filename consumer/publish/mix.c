@@ -1022,6 +1022,7 @@ warn_of_lead(const struct mix *m)
 	for (size_t i = 0; run != NULL && i < n; i++) {
 		run[i].name = lead_run(m->lead, i, &run[i].step);
 		run[i].committed = lead_committed(m->lead, i);
+		run[i].apart = lead_apart(m->lead, i);
 	}
 	if (run != NULL)
 		words = wait_words_lead(run, n, step_next(m), m->config->mix.max_lead_steps);

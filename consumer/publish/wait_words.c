@@ -6,25 +6,30 @@
 #include "common/base/text.h"
 
 static void
-add_remedy(struct text *t, const char *run, bool committed)
+add_remedy(struct text *t, const struct wait_words_run *run)
 {
-	if (committed)
-		text_add(t,
-		    "start its trainers again; if nobody trains it any more, take it out of "
-		    "mix.runs and restart the mixer with `riffle mix --accept-config`");
+	static const char gone[] =
+	    "f nobody trains it any more, take it out of mix.runs and restart the mixer with "
+	    "`riffle mix --accept-config`";
+
+	if (run->apart[0] != '\0')
+		text_add(t, "is the rank that reads them running? I%s", gone);
+	else if (run->committed)
+		text_add(t, "start its trainers again; i%s", gone);
 	else
 		text_add(t,
 		    "start its trainers; in a trial `riffle read --run %s --commit-every 1` takes "
 		    "their place",
-		    run);
+		    run->name);
 }
 
 char *
-wait_words_remedy(const char *run, bool committed)
+wait_words_remedy(const struct wait_words_run *run)
 {
 	struct text t = {0};
 
-	add_remedy(&t, run, committed);
+	text_add(&t, run->apart[0] != '\0' ? ": " : "; ");
+	add_remedy(&t, run);
 	return text_take(&t);
 }
 
@@ -51,8 +56,10 @@ wait_words_lead(const struct wait_words_run *run, size_t n, uint64_t step, uint6
 		if (!holds_up(&run[i], step, max_lead_steps))
 			continue;
 		text_add(&t, ". Run %s has committed %s: ", run[i].name,
-		    run[i].committed ? "no step since" : "nothing");
-		add_remedy(&t, run[i].name, run[i].committed);
+		    run[i].apart[0] != '\0' ? run[i].apart
+		    : run[i].committed      ? "no step since"
+					    : "nothing");
+		add_remedy(&t, &run[i]);
 	}
 	return text_take(&t);
 }

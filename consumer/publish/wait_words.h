@@ -13,8 +13,9 @@
 
 struct wait_words_run {
 	const char *name;
-	uint64_t step;  /* all steps below it are committed */
-	bool committed; /* the broker has a commit of it */
+	uint64_t step;     /* all steps below it are committed */
+	bool committed;    /* the broker has a commit of it */
+	const char *apart; /* what run_position_apart() writes of its lanes */
 };
 
 /*
@@ -24,7 +25,10 @@ struct wait_words_run {
 char *wait_words_lead(
     const struct wait_words_run *run, size_t n, uint64_t step, uint64_t max_lead_steps);
 
-/* The remedy for one run: "start its trainers ...". Gives the text (free); NULL: no memory. */
-char *wait_words_remedy(const char *run, bool committed);
+/*
+ * The remedy for one run, after a clause about where it stands: "; start its trainers ..." or ": is
+ * the rank that reads them running? ...". Gives the text (free); NULL: no memory.
+ */
+char *wait_words_remedy(const struct wait_words_run *run);
 
 #endif

@@ -36,6 +36,7 @@ struct committer {
 	/* Another one's commit behind ours; "": none was met. */
 	char other[RUN_POSITION_OWNER_MAX], named[RUN_POSITION_OWNER_MAX];
 	uint64_t other_step;
+	uint32_t sightings; /* of it at that step, in a row, with nothing of ours on its way */
 };
 
 enum fail_code
@@ -130,11 +131,19 @@ judge(struct committer *c, const char *mix, const char *run, const char *metadat
 	char owner[RUN_POSITION_OWNER_MAX];
 	struct failure ignored; /* whoever resumes there reports it */
 	uint64_t step;
+	bool again, moved, repeated;
 
 	if (run_position_parse(&step, owner, metadata, &ignored) != FAIL_NONE || owner[0] == '\0' ||
 	    strcmp(owner, c->owner) == 0)
 		return false;
-	if (strcmp(owner, c->other) == 0 && step != c->other_step && strcmp(owner, c->named) != 0) {
+	again = strcmp(owner, c->other) == 0;
+	moved = again && step != c->other_step;
+	if (!again || moved)
+		c->sightings = 0;
+	if (!c->flying.there) /* else the next look may find this same commit after ours */
+		c->sightings++;
+	repeated = step == c->good && c->sightings >= COMMITTER_SIGHTINGS;
+	if ((moved || repeated) && strcmp(owner, c->named) != 0) {
 		snprintf(c->named, sizeof(c->named), "%s", owner);
 		log_warning("riffle: READ-RUN-TWICE run %s of mix %s: another process commits the "
 			    "same lanes, %.*s (host/process). Its last commit is step %" PRIu64

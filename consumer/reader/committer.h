@@ -34,9 +34,12 @@
  *     another's, behind ours         nothing yet: a dead process's request may have been on its way
  *     the same one's, at another     it is alive: it has committed twice behind ours, and has one
  *     step, behind one more of ours  commit on its way at most
+ *     the same one's, at our step,   it is alive, and waits as we do: both have read all that is
+ *     after each of three of ours    published, and repeat their last commit
  *
- * The last row is said, once for each other one: READ-RUN-TWICE. It takes two looks, and three
- * commits of each process: less than 10 s if a process commits at least every 3 s. Nothing is
+ * The last two rows are said, once for each other one: READ-RUN-TWICE. The first of them takes two
+ * looks, and three commits of each process: less than 10 s if a process commits at least every 3 s.
+ * The second takes three repeats, as two copies of one late request may arrive apart. Nothing is
  * stopped: which of the two is the right one nobody here knows.
  *
  * Invariants: nothing waits where nothing is on its way; good never falls, but after a commit
@@ -53,7 +56,10 @@
 #include "common/base/failure.h"
 #include "consumer/batches/lanes.h"
 
-enum { COMMITTER_LOOK_MS = 1500 }; /* two looks, and a commit before each, fit into 10 s */
+enum {
+	COMMITTER_LOOK_MS = 1500, /* two looks, and a commit before each, fit into 10 s */
+	COMMITTER_SIGHTINGS = 3,  /* of another's commit at our step, before it counts as alive */
+};
 
 struct committer;
 

@@ -103,6 +103,15 @@ judge_free(const struct ledger *l, const struct watchdog_facts *facts, const cha
 		    facts->mixers < 0 ? "; if no mixer runs, start `riffle mix`" : "");
 }
 
+/* Whether it is the reader's own lanes that lack a commit. */
+static bool
+is_mine(const struct run_position *at, const char *run, const struct watchdog_reader *r)
+{
+	return strcmp(run, r->run) == 0 &&
+	       (at->step == at->step_ahead ||
+		   (at->lane >= r->first && at->lane < r->first + r->count));
+}
+
 /* Adds what to do, if it is the reader's own lanes that lack a commit. */
 static void
 add_remedy(const struct watchdog_facts *facts, const char *run, const struct watchdog_reader *r,
@@ -111,11 +120,8 @@ add_remedy(const struct watchdog_facts *facts, const char *run, const struct wat
 	const struct run_position *at = &facts->at;
 	uint64_t from = at->step > r->from ? at->step : r->from;
 	size_t n = strlen(reason);
-	bool mine = strcmp(run, r->run) == 0 &&
-		    (at->step == at->step_ahead ||
-			(at->lane >= r->first && at->lane < r->first + r->count));
 
-	if (mine && from < r->step)
+	if (is_mine(at, run, r) && from < r->step)
 		snprintf(reason + n, room - n,
 		    ". This reader was given steps %" PRIu64 " to %" PRIu64
 		    ", and none of them is committed: call trained(step) after each step that is "
@@ -132,21 +138,25 @@ judge_lead(const struct ledger *l, const struct ledger_runs *runs, const struct 
 	size_t n = list_runs(l, runs, run->step, names, sizeof(names));
 	bool asked = facts->asked && n == 1;
 	uint64_t committed = asked ? facts->at.step : (uint64_t)run->step;
+	bool apart = asked && facts->at.apart[0] != '\0';
+	bool others = apart && !is_mine(&facts->at, run->name, r);
+	char step[64];
 
 	if (asked && (uint64_t)l->step_next < committed + runs->lead) {
 		judge_free(l, facts, run->name, reason, room);
 		return;
 	}
+	snprintf(step, sizeof(step), "step %" PRIu64 "%s", committed,
+	    asked ? "" : " by the ledger's last record");
 	snprintf(reason, room,
 	    "step %" PRId64 " is next: %sthe mixer may be at most %" PRIu64
-	    " steps ahead and waits for %s %s, which %s "
-	    "committed step %" PRIu64 "%s%s",
+	    " steps ahead and waits for %s %s, which %s committed %s%s%s",
 	    l->step_next, facts->mixers == 0 ? "no mixer runs now, and " : "", runs->lead,
-	    n == 1 ? "run" : "runs", names, n == 1 ? "has" : "have", committed,
-	    asked ? "" : " by the ledger's last record",
-	    r->step > (uint64_t)l->step_next
-		? ". Is the checkpoint that named this step of this mix?"
-		: "");
+	    n == 1 ? "run" : "runs", names, n == 1 ? "has" : "have", apart ? facts->at.apart : step,
+	    others ? ": is the rank that reads them running?" : "",
+	    r->step <= (uint64_t)l->step_next ? ""
+	    : others ? " Is the checkpoint that named this step of this mix?"
+		     : ". Is the checkpoint that named this step of this mix?");
 	if (asked)
 		add_remedy(facts, run->name, r, reason, room);
 }

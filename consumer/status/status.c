@@ -52,8 +52,10 @@ status_run_state(const struct status_run *r)
 {
 	if (r->known > 0 && !r->committed_all)
 		return STATUS_RUN_LOST;
-	if (r->known == 0 && !r->committed)
+	if (!r->committed)
 		return STATUS_RUN_NEW;
+	if (!r->committed_all)
+		return STATUS_RUN_PART;
 	return r->step < r->known ? STATUS_RUN_BACK : STATUS_RUN_GOOD;
 }
 
@@ -65,6 +67,7 @@ status_run_state_name(enum status_run_state state)
 	    [STATUS_RUN_GOOD] = "good",
 	    [STATUS_RUN_BACK] = "went back",
 	    [STATUS_RUN_LOST] = "commits lost",
+	    [STATUS_RUN_PART] = "part of its lanes",
 	};
 
 	assert((size_t)state < sizeof(name) / sizeof(name[0]));
@@ -802,15 +805,18 @@ static void __attribute__((format(printf, 4, 5))) problem_of_run(
     struct status *st, const struct status_run *r, const char *code, const char *format, ...)
 {
 	char text[STATUS_PROBLEM_BYTES];
-	char *remedy = wait_words_remedy(r->name, r->committed);
+	char *remedy = wait_words_remedy(&(struct wait_words_run){
+	    .name = r->name, .committed = r->committed, .apart = r->apart});
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	problem(st, code, "%s; %s%s", text,
-	    st->config_fixed ? "once this file is set back (STATUS-CONFIG), " : "",
-	    remedy == NULL ? "start its trainers" : remedy);
+	problem(st, code, "%s%s%s", text,
+	    st->config_fixed ? "; once this file is set back (STATUS-CONFIG), " : "",
+	    remedy == NULL     ? "; start its trainers"
+	    : st->config_fixed ? remedy + strlen("; ") /* or ": " */
+			       : remedy);
 	free(remedy);
 }
 
@@ -821,7 +827,13 @@ find_run_problems(struct status *st, const struct status_run *r)
 	bool waits = r->bounds && lead > 0 && next >= r->step + lead;
 	bool gone = r->committed && st->batches_kept && r->step < st->step_kept;
 	enum status_run_state state = status_run_state(r);
+	char where[RUN_POSITION_APART_MAX + 32];
 
+	if (r->apart[0] != '\0')
+		snprintf(where, sizeof(where), "has committed %s", r->apart);
+	else
+		snprintf(
+		    where, sizeof(where), "is at step %" PRIu64 " (lane %zu)", r->step, r->lane);
 	if (r->bad[0] != '\0')
 		problem(st, "STATUS-RUN-UNREADABLE", "run %s: %s", r->name, r->bad);
 	else if (state == STATUS_RUN_LOST && any_apart(st))
@@ -849,14 +861,12 @@ find_run_problems(struct status *st, const struct status_run *r)
 			    r->name, lead);
 	} else if (waits && waits_long(st) && st->mixers_known && !status_is_mixed(st))
 		problem_of_run(st, r, "STATUS-LEAD",
-		    "no mixer runs, and one would wait at step %" PRIu64
-		    " for run %s, which is at step %" PRIu64 " (lane %zu)",
-		    next, r->name, r->step, r->lane);
+		    "no mixer runs, and one would wait at step %" PRIu64 " for run %s, which %s",
+		    next, r->name, where);
 	else if (waits && waits_long(st))
 		problem_of_run(st, r, "STATUS-LEAD",
-		    "the mixer waits at step %" PRIu64 " for run %s, which is at step %" PRIu64
-		    " (lane %zu)",
-		    next, r->name, r->step, r->lane);
+		    "the mixer waits at step %" PRIu64 " for run %s, which %s", next, r->name,
+		    where);
 	if (gone)
 		problem(st, "STATUS-RUN-NOT-KEPT",
 		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64

@@ -54,6 +54,7 @@
 #include "consumer/batches/lane_ends.h"
 #include "consumer/feedback/losses.h"
 #include "consumer/ledger/mix_loss.h"
+#include "consumer/ledger/run_position.h"
 
 enum {
 	STATUS_PROBLEMS_MAX = 64, /* more are counted, not kept */
@@ -137,6 +138,8 @@ struct status_run {
 	uint64_t lag_steps;             /* published, not read: the mixer's lead over it */
 	bool waited_for;                /* a mixer runs, and publishes nothing until it commits */
 	char bad[STATUS_PROBLEM_BYTES]; /* why its commits cannot be read as steps; else "" */
+	/* What run_position_apart() writes of its lanes. */
+	char apart[RUN_POSITION_APART_MAX];
 };
 
 /* What a run has reported lately: the complete steps among the last reports. */
@@ -157,6 +160,7 @@ enum status_run_state {
 	STATUS_RUN_GOOD, /* its commits are where the ledger knows it, or further */
 	STATUS_RUN_BACK, /* its commits are at an earlier step */
 	STATUS_RUN_LOST, /* the broker has no commit of it for some lane */
+	STATUS_RUN_PART, /* the ledger knows no step of it, and only some lanes have a commit */
 };
 
 /* When the ledger last saw a run advance; entries are those of ledger.run. */
@@ -282,7 +286,7 @@ bool status_is_dry(const struct status_domain *d);
 /* Pure, as the next one. */
 enum status_run_state status_run_state(const struct status_run *r);
 
-/* "new", "good", "went back", "commits lost" */
+/* "new", "good", "went back", "commits lost", "part of its lanes" */
 const char *status_run_state_name(enum status_run_state state);
 
 /*

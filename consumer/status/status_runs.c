@@ -156,6 +156,7 @@ ask_run(struct run_position_query *commits, struct status_run *r, size_t lanes, 
 		r->step = at.step;
 		r->lane = at.lane;
 		r->step_ahead = at.step_ahead;
+		memcpy(r->apart, at.apart, sizeof(r->apart));
 	} else if (code == FAIL_DATA) {
 		snprintf(r->bad, sizeof(r->bad), "%.*s", (int)sizeof(r->bad) - 1, f->text);
 		code = FAIL_NONE;

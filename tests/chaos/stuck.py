@@ -101,7 +101,7 @@ class Stuck:
         p, victim = self.p, self.p.trainers[SLOW_RANK]
         p.wait(lambda: p.committed() > 0, "the first commits", 60)
         victim.signal(signal.SIGSTOP)
-        said = rf"the mixer waits at step \d+ for run trainers, which is at step \d+ \(lane [{2 * SLOW_RANK}-7]\)"
+        said = rf"the mixer waits at step \d+ for run trainers, which has committed .* and (nothing on )?lanes? [{2 * SLOW_RANK}-7]"
         p.wait(lambda: re.search(said, self.status()), f"riffle status saying /{said}/", 120)
         ahead = max(t.step for t in p.trainers) - victim.step
         if ahead > 2 * LEAD:

@@ -129,6 +129,28 @@ def test_two_processes_that_train_one_rank_at_one_pace_name_each_other(mix, riff
         wait_until(lambda: said in log.read_text() and all(t.poll() is None for t in trainers), said)
 
 
+def test_lanes_that_no_rank_reads_are_named_by_reader_mixer_runs_and_status(riffle, fill, configure, unique, tmp_path):
+    """Rank 1 of a world of 2 was never started; rank 0 was started twice by mistake."""
+    fill("a", "b")
+    config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=LEAD, lanes=4)
+    logs = [tmp_path / f"{name}.log" for name in ("mixer", "one", "two")]
+    rank = ("read", "-c", config, "--rank", 0, "--world", 2, "--commit-every", 1, "--format", "none")
+    for log, words in zip(logs, (("mix", "-c", config), rank, rank)):
+        with log.open("w") as said:
+            riffle.popen(*words, stderr=said)
+    apart = f"lanes 0 and 1 up to step {LEAD}, and nothing on lanes 2 and 3"
+    asks = f"has committed {apart}: is the rank that reads them running?"
+    for log, said in ((logs[1], f"READ-WAITING .* waits for run trainers, which {asks}"), (logs[0], f"MIX-LEAD .*Run trainers {asks}")):
+        wait_until(lambda: re.search(said, log.read_text()), said)
+    line = riffle("runs", "-c", config).stdout.splitlines()[1]
+    assert line.split()[:5] == ["trainers", "0", "0", str(LEAD), str(LEAD)] and line.endswith(f"  part of its lanes: {apart}")
+    run, = json.loads(riffle("runs", "-c", config, "--json").stdout)
+    assert run["state"] == "part of its lanes"
+    wait_until(lambda: f"run trainers, which {asks}" in riffle("status", "-c", config).stdout, "a problem of status")
+    for log in logs[1:]:  # they wait at one step, and commit it again and again
+        wait_until(lambda: f"READ-RUN-TWICE run trainers of mix {unique}-mix: another process" in log.read_text(), "the other one")
+
+
 @both_forms
 def test_a_run_that_went_back_is_said_and_a_reset_makes_it_its_position(mix, forget):
     mix.trainer(20)
@@ -166,6 +188,29 @@ def test_a_mistyped_run_is_warned_of_listed_and_forgotten(mix, riffle):
     mix.runs("--forget", "trainer")
     assert "trainer " not in mix.runs().stdout
     riffle("retain", "-c", mix.config, "--from-step", 5)
+
+
+@both_forms
+def test_a_broker_and_the_name_of_a_mix_are_enough(mix, riffle, configure, bootstrap, unique):
+    """Of a trainer that was given no configuration: READ-RUN-UNKNOWN names a command that it can copy."""
+    alone = "-X", f"bootstrap.servers={bootstrap}"
+    mix.trainer(8)
+    wait_until(lambda: mix.of("trainers")["step_known"] == 8, "the ledger's knowledge of step 8")
+    typo = riffle("read", "--mix", mix.name, "--run", "sd", "--commit-every", 1, "--steps", 3, *alone)
+    assert f"`riffle runs --mix {mix.name} --forget sd` deletes the commits" in typo.stderr
+    runs = json.loads(riffle("runs", "--mix", mix.name, "--json", *alone).stdout)
+    assert [(r["name"], r["step"], r["bounds_lead"], r["state"]) for r in runs] == [("trainers", 8, True, "good"), ("sd", 3, False, "good")]
+    kept = riffle("runs", "--mix", mix.name, "--forget", "trainers", *alone, check=False)
+    assert kept.returncode == 1 and "mix.runs names run trainers" in kept.stderr
+    riffle("runs", "--mix", mix.name, "--forget", "sd", *alone)
+    assert [r["name"] for r in json.loads(mix.runs("--json").stdout)] == ["trainers"]
+    riffle("runs", "--mix", mix.name, "--reset", "trainers", "--to", 5, "--idle", 0, *alone)
+    assert mix.of("trainers")["step_known"] == 5
+    none = riffle("runs", "--mix", f"{unique}-none", *alone, check=False)
+    assert none.returncode == 2 and f"did you mean {mix.name}?" in none.stderr
+    configure({"a": 0.5, "b": 0.5}, name="fresh")
+    fresh = riffle("runs", "--mix", f"{unique}-fresh", *alone, check=False)
+    assert fresh.returncode == 2 and f"no mixer has written to mix {unique}-fresh yet" in fresh.stderr and "add -c FILE" in fresh.stderr
 
 
 @pytest.mark.parametrize("run, to, said", [

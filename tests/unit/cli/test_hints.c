@@ -62,6 +62,22 @@ test_a_suggested_command_gets_the_configuration_that_it_lacks(void **unused)
 	}
 }
 
+/* A trainer was given --mix and a broker; what it suggests works with these alone. */
+static void
+test_a_hint_that_names_its_mix_needs_no_configuration(void **unused)
+{
+	static const char hint[] = "`riffle runs --mix m --forget r`";
+	char out[256];
+
+	(void)unused;
+	hints_set(NULL, NULL, 0, "m");
+	hints_say(out, sizeof(out), hint);
+	assert_string_equal(out, hint);
+	hints_set("run.yml", NULL, 0, NULL);
+	hints_say(out, sizeof(out), hint);
+	assert_string_equal(out, "`riffle runs -c run.yml --mix m --forget r`");
+}
+
 static void
 test_what_names_the_configuration_is_quoted_for_a_shell(void **unused)
 {
@@ -130,6 +146,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_suggested_command_gets_the_configuration_that_it_lacks),
+	    cmocka_unit_test(test_a_hint_that_names_its_mix_needs_no_configuration),
 	    cmocka_unit_test(test_what_names_the_configuration_is_quoted_for_a_shell),
 	    cmocka_unit_test(test_the_log_completes_hints_like_failures),
 	};

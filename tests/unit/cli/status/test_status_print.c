@@ -57,6 +57,36 @@ test_the_table_has_each_field_in_its_place(void **unused)
 }
 
 static void
+test_the_lanes_of_a_run_are_listed_if_it_stops_for_some_of_them(void **unused)
+{
+	struct status_run run[] = {
+	    {.name = "part", .bounds = true, .seen_ms = -1, .committed = true, .lag_steps = 3},
+	    {.name = "slow", .bounds = true, .known = 12, .seen_ms = -1, .step = 12},
+	    {.name = "near", .bounds = true, .known = 12, .seen_ms = -1, .step = 12},
+	};
+	struct status st = full_status(STATUS_STARTED);
+	struct printed p;
+
+	(void)unused;
+	run[1].committed = run[1].committed_all = run[2].committed = run[2].committed_all = true;
+	run[1].lag_steps = st.lead_steps;
+	run[2].lag_steps = st.lead_steps - 1;
+	for (size_t i = 0; i < 3; i++)
+		snprintf(run[i].apart, sizeof(run[i].apart), "lane 0 up to step 16, and so on");
+	st.run = run;
+	st.runs_n = 3;
+	status_print_runs_table(&st, printed_begin(&p));
+	printed_is(&p,
+	    "RUN          STEP        KNOWN          LAG      MAY LAG  SEEN             STATE\n"
+	    "part            0            0            3           20  -             part of its "
+	    "lanes: lane 0 up to step 16, and so on\n"
+	    "slow           12           12           20           20  -             good: lane 0 "
+	    "up to step 16, and so on\n"
+	    "near           12           12           19           20  -             good\n");
+	full_status_end(&st);
+}
+
+static void
 test_runs_have_each_field_in_its_place(void **unused)
 {
 	struct status st = full_status(STATUS_STARTED);
@@ -536,6 +566,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_table_has_each_field_in_its_place),
 	    cmocka_unit_test(test_runs_have_each_field_in_its_place),
+	    cmocka_unit_test(test_the_lanes_of_a_run_are_listed_if_it_stops_for_some_of_them),
 	    cmocka_unit_test(test_json_has_each_field_in_its_place),
 	    cmocka_unit_test(test_what_is_not_known_is_null_or_left_out),
 	    cmocka_unit_test(test_active_mixers_come_before_standbys),

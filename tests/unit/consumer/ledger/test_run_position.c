@@ -126,6 +126,58 @@ test_the_lowest_lane_is_where_the_run_stands(void **unused)
 }
 
 static void
+test_lanes_that_stand_apart_are_listed_as_ranges(void **unused)
+{
+	static const struct {
+		size_t n;
+		uint64_t step[16];
+		const char *says;
+	} rows[] = {
+	    {1, {0}, ""},
+	    {4, {0}, ""},
+	    {4, {7, 7, 7, 7}, ""},
+	    {2, {16, 0}, "lane 0 up to step 16, and nothing on lane 1"},
+	    {2, {15, 16}, "lane 1 up to step 16, and lane 0 only up to step 15"},
+	    {4, {16, 16, 0, 0}, "lanes 0 and 1 up to step 16, and nothing on lanes 2 and 3"},
+	    {4, {9, 7, 7, 12}, "lane 3 up to step 12, and lanes 1 and 2 only up to step 7"},
+	    {6, {1, 0, 0, 0, 1, 1}, "lanes 0, 4 and 5 up to step 1, and nothing on lanes 1 to 3"},
+	    {7, {2, 0, 0, 0, 0, 2, 0},
+		"lanes 0 and 5 up to step 2, and nothing on lanes 1 to 4 and 6"},
+	    {10, {5, 3, 5, 3, 5, 3, 5, 3, 3, 3},
+		"lanes 0, 2, 4 and 1 more up to step 5, and lanes 1, 3, 5 and 3 more only up to "
+		"step 3"},
+	    {16, {0, 0, 0, 0, 8, 8, 0, 0, 0, 8, 0, 0, 0, 0, 8, 8},
+		"lanes 4, 5, 9 and 2 more up to step 8, and nothing on lanes 0 to 3, 6 to 8 and "
+		"10 to 13"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, says) {
+		char says[RUN_POSITION_APART_MAX];
+
+		run_position_apart(says, rows[i].step, rows[i].n);
+		assert_string_equal(says, rows[i].says);
+	}
+}
+
+/* No list of lanes is longer than its room. */
+static void
+test_the_longest_list_of_lanes_fits(void **unused)
+{
+	static uint64_t step[LIMIT_LANES];
+	char says[RUN_POSITION_APART_MAX];
+	size_t n = LIMIT_LANES;
+
+	(void)unused;
+	for (size_t i = 0; i < n; i++)
+		step[i] = i < n - 60 ? LIMIT_STEP - 2 : LIMIT_STEP - 1 - i / 3 % 2 * 2;
+	run_position_apart(says, step, n);
+	assert_non_null(strstr(says, " more up to step "));
+	assert_non_null(strstr(says, " more only up to step 4611686018427387901"));
+	assert_true(strlen(says) < sizeof(says) - 1);
+}
+
+static void
 test_a_lane_with_another_metadata_is_named(void **unused)
 {
 	static const int64_t offset[] = {5, 6};
@@ -255,11 +307,13 @@ test_a_run_stands_at_its_lowest_lane_and_is_asked_again(void **unused)
 
 	(void)unused;
 	commit("m.trainers", (const char *const[LANES]){"step=7", NULL, "step=9", NULL});
-	check(r, 1, (struct run_position){true, true, .step = 7, .step_ahead = 7});
+	check(r, 1, (struct run_position){.any = true, .all = true, .step = 7, .step_ahead = 7});
 	check(r, LANES, (struct run_position){.any = true, .lane = 1, .step_ahead = 9});
 	commit(
 	    "m.trainers", (const char *const[LANES]){"step=12", "step=11", "step=10", "step=12"});
-	check(r, LANES, (struct run_position){true, true, 10, 2, 12});
+	check(r, LANES,
+	    (struct run_position){
+		.any = true, .all = true, .step = 10, .lane = 2, .step_ahead = 12});
 	check(other, LANES, (struct run_position){0});
 	run_position_close(other);
 	run_position_close(r);
@@ -276,7 +330,7 @@ test_what_is_not_a_step_names_its_lane_and_changes_nothing(void **unused)
 	assert_int_equal(run_position_ask(r, LANES, WAIT_MS, &p, &f), FAIL_DATA);
 	assert_string_equal(f.text, "lane 2: the commit's metadata is \"9\", not step=N");
 	assert_int_equal(p.step, 99);
-	check(r, 2, (struct run_position){true, true, .step = 1, .step_ahead = 1});
+	check(r, 2, (struct run_position){.any = true, .all = true, .step = 1, .step_ahead = 1});
 	run_position_close(r);
 }
 
@@ -290,7 +344,8 @@ test_a_coordinator_that_moves_is_followed(void **unused)
 	rd_kafka_mock_push_request_errors(cluster, API_OFFSET_FETCH, 3,
 	    RD_KAFKA_RESP_ERR_NOT_COORDINATOR, RD_KAFKA_RESP_ERR_COORDINATOR_NOT_AVAILABLE,
 	    RD_KAFKA_RESP_ERR_COORDINATOR_LOAD_IN_PROGRESS);
-	check(r, LANES, (struct run_position){true, true, .step = 3, .step_ahead = 3});
+	check(
+	    r, LANES, (struct run_position){.any = true, .all = true, .step = 3, .step_ahead = 3});
 	run_position_close(r);
 }
 
@@ -345,6 +400,8 @@ main(void)
 	    cmocka_unit_test(test_an_owner_survives_its_text),
 	    cmocka_unit_test(test_a_text_that_is_not_a_step_is_refused),
 	    cmocka_unit_test(test_the_lowest_lane_is_where_the_run_stands),
+	    cmocka_unit_test(test_lanes_that_stand_apart_are_listed_as_ranges),
+	    cmocka_unit_test(test_the_longest_list_of_lanes_fits),
 	    cmocka_unit_test(test_a_lane_with_another_metadata_is_named),
 	    cmocka_unit_test(test_a_run_that_has_committed_nothing_stands_at_0),
 	    cmocka_unit_test(test_a_run_stands_at_its_lowest_lane_and_is_asked_again),

@@ -250,6 +250,62 @@ test_a_second_process_of_the_rank_is_named_once(void **unused)
 	committer_close(other);
 }
 
+/* Both have read all that is published, and repeat their commits at one step. */
+static void
+test_a_second_process_that_waits_at_the_same_step_is_named_once(void **unused)
+{
+	int64_t now_ms = clock_ms();
+	char said[1024];
+
+	(void)unused;
+	assert_int_equal(committer_open(&other, lanes, 3, &f), FAIL_NONE);
+	ask(16);
+	wait_for_all();
+	for (int look = 1; look < COMMITTER_SIGHTINGS; look++) {
+		take_turns(16, 16, now_ms += COMMITTER_LOOK_MS, said, sizeof(said));
+		assert_string_equal(said, "");
+	}
+	take_turns(16, 16, now_ms += COMMITTER_LOOK_MS, said, sizeof(said));
+	assert_non_null(
+	    strstr(said, "Its last commit is step 16, and that of this process is step 16"));
+	take_turns(16, 16, now_ms + COMMITTER_LOOK_MS, said, sizeof(said));
+	assert_string_equal(said, "");
+	committer_close(other);
+}
+
+/* A look while ours is on its way may be the first of two at one commit: see the header. */
+static void
+test_a_look_while_a_commit_is_on_its_way_is_no_sighting(void **unused)
+{
+	int64_t now_ms = clock_ms();
+	struct committer *mine = c;
+	struct capture stderr_text;
+	char said[1024];
+
+	(void)unused;
+	assert_int_equal(committer_open(&other, lanes, 3, &f), FAIL_NONE);
+	ask(16);
+	wait_for_all();
+	for (int look = 1; look <= COMMITTER_SIGHTINGS + 1; look++) {
+		c = other;
+		ask(16);
+		wait_for_all();
+		c = mine;
+		if (look == 1)
+			answer_next(PASSES);
+		if (look == 1)
+			ask(16);
+		capture_begin(&stderr_text);
+		committer_look(c, "m", "trainers", now_ms += COMMITTER_LOOK_MS);
+		capture_end_lines(&stderr_text, said, sizeof(said));
+		assert_int_equal(said[0] != '\0', look == COMMITTER_SIGHTINGS + 1);
+		if (look > 1)
+			ask(16);
+		wait_for_all();
+	}
+	committer_close(other);
+}
+
 static void
 test_a_late_commit_of_a_dead_process_is_no_second_one(void **unused)
 {
@@ -303,6 +359,8 @@ main(void)
 	    TEST(test_without_a_good_commit_a_repeat_sends_the_one_given_or_nothing),
 	    TEST(test_the_time_given_is_kept_and_the_commit_still_arrives),
 	    TEST(test_a_second_process_of_the_rank_is_named_once),
+	    TEST(test_a_second_process_that_waits_at_the_same_step_is_named_once),
+	    TEST(test_a_look_while_a_commit_is_on_its_way_is_no_sighting),
 	    TEST(test_a_late_commit_of_a_dead_process_is_no_second_one),
 	    TEST(test_commits_without_an_owner_are_no_second_process),
 	};

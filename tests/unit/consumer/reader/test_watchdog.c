@@ -22,6 +22,10 @@ static char without_lead[] =
 	.asked = true,                                                                             \
 	.at = {.any = true, .all = true, .step = lowest, .lane = of_lane, .step_ahead = highest}
 
+#define APART "lanes 0 and 1 up to step 104, and nothing on lanes 2 and 3"
+#define STANDS_APART(of_lane)                                                                      \
+	.asked = true, .at = {.any = true, .step_ahead = 104, .lane = of_lane, .apart = APART}
+
 /* The reader has lanes 2 and 3 of 4. */
 static const struct {
 	struct ledger ledger;
@@ -87,6 +91,17 @@ static const struct {
     {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
 	{.age_ms = 50, .mixers = 1, STANDS(40, 0, 40)}, 104, 42,
 	"This reader was given steps 42 to 103"},
+    /* Lanes of another rank hold the run up, and its own. */
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = 1, STANDS_APART(0)}, 104, 0,
+	"waits for run trainers, which has committed " APART
+	": is the rank that reads them running?"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = 1, STANDS_APART(0)}, 150, 0,
+	"running? Is the checkpoint that named this step of this mix?"},
+    {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
+	{.age_ms = 50, .mixers = 1, STANDS_APART(2)}, 104, 0,
+	"has committed " APART ". This reader was given steps 0 to 103"},
 };
 
 static struct watchdog_reader

@@ -495,6 +495,16 @@ test_a_mixer_that_waits_long_for_a_run_is_told(void **state)
 	st->run[0].lane = 1;
 	check_problem(
 	    st, "the mixer waits at step 68 for run trainers, which is at step 4 (lane 1)" GONE);
+	st = mixing();
+	st->ledger.step_next = 68;
+	st->ledger_time_ms = NOW_MS - STATUS_WAIT_MS - 1;
+	snprintf(st->run[0].apart, sizeof(st->run[0].apart),
+	    "lane 0 up to step 68, and lane 1 only up to step 4");
+	check_problem(st,
+	    "the mixer waits at step 68 for run trainers, which has committed lane 0 up to step "
+	    "68, and lane 1 only up to step 4: is the rank that reads them running? If nobody "
+	    "trains it any more, take it out of mix.runs and restart the mixer with `riffle mix "
+	    "--accept-config`");
 }
 
 /* What a problem advises is not refused by the command that it names. */
@@ -1032,7 +1042,7 @@ test_a_run_is_where_ledger_and_commits_say_together(void **state)
 		enum status_run_state is;
 	} rows[] = {
 	    {0, 0, false, false, STATUS_RUN_NEW},
-	    {0, 0, true, false, STATUS_RUN_GOOD},
+	    {0, 0, true, false, STATUS_RUN_PART},
 	    {0, 5, true, true, STATUS_RUN_GOOD},
 	    {5, 5, true, true, STATUS_RUN_GOOD},
 	    {5, 6, true, true, STATUS_RUN_GOOD},
