@@ -142,9 +142,10 @@ def test_a_word_too_many_is_taken_for_a_name(riffle, write_config, command, word
     assert f"unexpected argument: {word} ({hint.format(config)} usage: riffle {command} -c" in done.stderr
 
 
-def test_an_export_into_a_missing_folder_is_refused_before_any_work(riffle, write_config, tmp_path):
+@pytest.mark.parametrize("command", [["export", "web", "--format", "npy"], ["reweight", "--method", "odm"]])
+def test_a_result_in_a_missing_folder_is_refused_before_any_work(riffle, write_config, tmp_path, command):
     out = tmp_path / "no" / "such" / "web"
-    words = ["export", "-c", write_config(GOOD), "web", "--format", "npy", "--out", out]
+    words = [*command, "-c", write_config(GOOD), "--out", out]
     done = riffle(*words, check=False)  # neither tokenizer nor broker is there
     assert done.returncode == 2
     assert f"--out {out}: folder {out.parent} does not exist: `mkdir -p {out.parent}` makes it" in done.stderr
