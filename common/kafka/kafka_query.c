@@ -179,8 +179,8 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 		    bootstrap_origin(h), why);
 	else
 		fail(f, FAIL_BROKER,
-		    "no broker is named (kafka.bootstrap.servers, RIFFLE_BOOTSTRAP), and none "
-		    "answers at the default, %s: %s",
+		    "no broker is named (kafka.bootstrap.servers, bootstrap= in Python, "
+		    "RIFFLE_BOOTSTRAP), and none answers at the default, %s: %s",
 		    h->bootstrap, why);
 	return fail_files(f);
 }
