@@ -58,7 +58,7 @@ struct part_outputs {
 	    rejects_before;    /* records and rejects at the End that an append is behind */
 	uint64_t reported;     /* records that this run has put into the topic of rejects, */
 	uint64_t settled;      /* how many of these are certainly in the log */
-	bool lacks_field;      /* a reject of this run has not the field that the domain names */
+	bool lacks_field;      /* a reject of this run lacks a field that its domain names */
 	uint64_t left_out;     /* and documents without a target, of this run */
 	size_t filling_tokens; /* of all outputs' `filling` */
 };
