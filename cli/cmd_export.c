@@ -92,8 +92,7 @@ run(int argc, char **argv, struct failure *f)
 		return fail(f, FAIL_USAGE, "give --format: megatron, ds, npy or llmc");
 	if (a.out == NULL)
 		return fail(f, FAIL_USAGE, "give --out PREFIX: where the files are to be");
-	if (export_file_check_folder(a.out, f) != FAIL_NONE ||
-	    options_config(&c, &o, f) != FAIL_NONE)
+	if (options_check_folder(a.out, f) != FAIL_NONE || options_config(&c, &o, f) != FAIL_NONE)
 		return f->code;
 	code = export_domain(c, o.argument[0], &a, f);
 	config_close(c);

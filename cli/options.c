@@ -1,11 +1,13 @@
 #include "cli/options.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/hints.h"
 #include "common/base/limits.h"
@@ -590,4 +592,24 @@ options_set_log(const struct command *c, int argc, char **argv, struct failure *
 	else if (f != &said)
 		return fail_within(f, "RIFFLE_LOG");
 	return FAIL_NONE;
+}
+
+enum fail_code
+options_check_folder(const char *path, struct failure *f)
+{
+	const char *slash = strrchr(path, '/');
+	int n = slash == NULL ? 0 : (int)(slash - path);
+	char *folder;
+	struct stat st;
+
+	if (n == 0 || slash[1] == '\0')
+		return FAIL_NONE; /* here, the root, or no file's name, which is refused later */
+	if (asprintf(&folder, "%.*s", n, path) < 0)
+		return fail_memory(f);
+	f->code = FAIL_NONE;
+	if (stat(folder, &st) != 0 && errno == ENOENT)
+		fail(f, FAIL_USAGE, "--out %s: folder %s does not exist: `mkdir -p %s` makes it",
+		    path, folder, folder);
+	free(folder);
+	return f->code;
 }

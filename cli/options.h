@@ -198,6 +198,12 @@ enum fail_code options_mix_config(
 enum fail_code options_config_of_mix(
     struct config **out, const char *mix, const struct options *o, struct failure *f);
 
+/*
+ * Checks the folder of the file that `--out path` names. FAIL_USAGE: it does not exist. It asks only
+ * the file system, so that a command can call it before it does any work.
+ */
+enum fail_code options_check_folder(const char *path, struct failure *f);
+
 /* Whether argv asks for --help, whatever else is right or wrong in it. */
 bool options_help_wanted(const struct command *c, int argc, char **argv);
 

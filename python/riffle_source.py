@@ -31,12 +31,13 @@ prompts for sampling: with the template's beginning of an answer, no targets, no
 
 Files need the Python packages pyarrow and fsspec, .zst zstandard, braces braceexpand, datasets datasets;
 gs:// needs gcsfs, s3:// s3fs, https:// aiohttp, --chat transformers and jinja2. Exit 0 when all is printed, 1
-if something cannot be read, 2 for a wrong command line.
+if something cannot be read, 2 for a wrong command line or a source without a file.
 """
 
 import argparse
 import datetime
 import decimal
+import difflib
 import fnmatch
 import io
 import json
@@ -51,12 +52,19 @@ ROWS = 1024  # of a batch: what is in memory at once
 BLOCK = 1 << 20  # bytes of a file of lines that are read at once
 ZSTD_BLOCK = 1 << 14  # compressed bytes that are decompressed at once, to perhaps a thousand times as many
 ZSTD_WINDOW = 1 << 31  # bytes, the most that zstd --long makes
+FILES_SHOWN = 20  # of a folder without the file that is asked for
 COMPRESSED = (".gz", ".zst")
 PARQUET, ARROW, LINES = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".jsonl", ".json", ".ndjson")
 
 
 class Failure(Exception):
-    """A sentence for a person; the program ends with 1."""
+    """A sentence for a person; the program ends with `code`."""
+
+    code = 1
+
+
+class NoFile(Failure):
+    code = 2
 
 
 def need(module, what):
@@ -197,6 +205,17 @@ def parse(line, errors):
     return json.loads(text)
 
 
+ONE_A_LINE = "riffle reads one JSON object per line. Convert the file: jq -c "
+
+
+def json_hint(line):
+    """What a line that is no object suggests about its file, as `riffle produce` says it."""
+    start = line.strip()
+    if start[:1] == b"[":
+        return f"; this looks like a JSON array: {ONE_A_LINE}'.[]' FILE > FILE.jsonl"
+    return f"; this looks like a JSON object over several lines: {ONE_A_LINE}. FILE > FILE.jsonl" if start == b"{" else ""
+
+
 def read_lines(file, columns, printer):
     errors = "replace" if printer.change else "surrogateescape"
     for number, line in enumerate(lines_of(file), 1):
@@ -207,9 +226,9 @@ def read_lines(file, columns, printer):
         try:
             row = parse(line, errors)
         except ValueError as e:
-            raise Failure(f"line {number}: {e}") from None
+            raise Failure(f"line {number}: {e}{json_hint(line)}") from None
         if not isinstance(row, dict):
-            raise Failure(f"line {number}: no object, but {type(row).__name__}")
+            raise Failure(f"line {number}: no object, but {type(row).__name__}{json_hint(line)}")
         if columns:
             missing = [c for c in columns if c not in row]
             if missing:
@@ -313,6 +332,22 @@ def find_files(fsspec, source):
     return fs, path, [p for p in paths if kind(p)[0] or p == path]
 
 
+def report_folder(fs, path):
+    """What is in the last folder that exists on the way to a local path, and the name that is most likely meant."""
+    if "file" not in fs.protocol:  # a listing may be long, and cost money
+        return ""
+    name = ""
+    while path and not os.path.isdir(path):
+        path, _, name = path.rpartition("/")
+    try:
+        names = sorted(n for n in os.listdir(path or "/") if not n.startswith("."))
+    except OSError:
+        return ""
+    near = difflib.get_close_matches(name, names, 1)
+    return (f" in {path or '/'}" + (f" (did you mean {near[0]}?)" if near else "")
+            + (f"; it has {', '.join(names[:FILES_SHOWN])}{', ...' * (len(names) > FILES_SHOWN)}" if names else "; it is empty"))
+
+
 def list_files(sources):
     """(file system, path, name) of every file that the sources stand for, in the one order, and the names left out."""
     fsspec = need("fsspec", "reading files")
@@ -327,7 +362,7 @@ def list_files(sources):
         visible = [p for p in paths if not is_hidden(p, path)]
         hidden.update(fs.unstrip_protocol(p) for p in set(paths).difference(visible))
         if not visible:
-            raise Failure(f"{source}: no file matches" + (f"; {report_hidden(hidden)}" if paths else ""))
+            raise NoFile(f"{source}: no file matches" + (f"; {report_hidden(hidden)}" if paths else report_folder(fs, path)))
         for p in visible:
             found[fs.unstrip_protocol(p)] = (fs, p)
     return [(fs, p, name) for name, (fs, p) in sorted(found.items())], hidden.difference(found)
@@ -575,7 +610,7 @@ def main(words=None):
     except Failure as e:
         out.flush()
         print(f"riffle-source: {shown(str(e).strip())}", file=sys.stderr)
-        return 1
+        return e.code
     return 0
 
 

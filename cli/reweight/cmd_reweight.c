@@ -228,6 +228,7 @@ run(int argc, char **argv, struct failure *f)
 
 	if (options_parse(&o, &cmd_reweight, argc, argv, &a, f) != FAIL_NONE ||
 	    check_arguments(&a, &o, f) != FAIL_NONE ||
+	    options_check_folder(a.out, f) != FAIL_NONE ||
 	    options_mix_config(&c, &a.mix, &o, f) != FAIL_NONE)
 		return f->code;
 	code = learn(&a, c, f);

@@ -9,12 +9,13 @@
 #include "cli/reweight/reweight_state.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/base/names.h"
 #include "common/base/nearest.h"
 #include "common/terminal/progress.h"
 #include "consumer/admin/request.h"
 #include "consumer/feedback/feedback_feed.h"
 
-enum { SLICE_MS = 200, LOOK_MS = 2000, ID_BYTES = 64 };
+enum { SLICE_MS = 200, LOOK_MS = 2000, ID_BYTES = 64, OTHER_RUNS_MAX = 8 };
 
 struct loop {
 	struct reweight_job *job;
@@ -29,6 +30,8 @@ struct loop {
 	uint64_t asked_steps; /* learned when it was asked last */
 	uint64_t refused_in_row;
 	bool malformed_warned, domains_looked;
+	char other_run[OTHER_RUNS_MAX][NAME_MAX_BYTES + 1]; /* the first that reported */
+	size_t other_runs_n;
 	struct progress progress;
 };
 
@@ -408,6 +411,17 @@ look_at_domains(struct loop *l, const struct feedback *b, struct failure *f)
 	return FAIL_NONE;
 }
 
+/* Notes the name of another run, for fail_nothing(). */
+static void
+note_other_run(struct loop *l, const char *run)
+{
+	for (size_t i = 0; i < l->other_runs_n; i++)
+		if (strcmp(l->other_run[i], run) == 0)
+			return;
+	if (l->other_runs_n < OTHER_RUNS_MAX)
+		snprintf(l->other_run[l->other_runs_n++], sizeof(l->other_run[0]), "%s", run);
+}
+
 /*
  * One report. Where it is of a step that the mix has not published by the last look at the ledger,
  * the look may be old: the ledger is read again before losses_add() drops the report as of an
@@ -430,6 +444,8 @@ take(struct loop *l, const struct feedback_feed_record *r, struct failure *f)
 		return f->code;
 	if (losses_add(l->losses, r->feedback, r->offset, f) != FAIL_NONE)
 		return f->code;
+	if (losses_counted(l->losses)->other_run > before.other_run && r->feedback->run != NULL)
+		note_other_run(l, r->feedback->run);
 	if (losses_counted(l->losses)->unknown_domain > before.unknown_domain &&
 	    !l->domains_looked && look_at_domains(l, r->feedback, f) != FAIL_NONE)
 		return f->code;
@@ -504,13 +520,25 @@ static enum fail_code
 fail_nothing(struct loop *l, struct failure *f)
 {
 	const struct losses_counts *c = losses_counted(l->losses);
+	bool nothing = c->reports + c->duplicate + c->late + c->unknown_step == 0;
+	struct nearest near;
 
-	return fail(f, FAIL_DATA,
-	    "topic %s: no step was reported by all ranks of run %s: %" PRIu64
-	    " reports were of it, %" PRIu64 " of other runs, %" PRIu64
-	    " of steps that the mix has not published, %" PRIu64 " malformed",
-	    feedback_feed_topic(l->feed), l->job->a->run, c->reports, c->other_run, c->unknown_step,
-	    c->malformed);
+	if (nothing)
+		fail(f, FAIL_DATA,
+		    "topic %s: run %s has reported nothing: give losses to reader.trained(). "
+		    "%" PRIu64 " reports are of other runs, %" PRIu64 " are malformed",
+		    feedback_feed_topic(l->feed), l->job->a->run, c->other_run, c->malformed);
+	else
+		fail(f, FAIL_DATA,
+		    "topic %s: no step was reported by all ranks of run %s: %" PRIu64
+		    " reports were of it, %" PRIu64 " of other runs, %" PRIu64
+		    " of steps that the mix has not published, %" PRIu64 " malformed",
+		    feedback_feed_topic(l->feed), l->job->a->run, c->reports, c->other_run,
+		    c->unknown_step, c->malformed);
+	nearest_init(&near, l->job->a->run);
+	for (size_t i = 0; i < l->other_runs_n; i++)
+		nearest_list(&near, l->other_run[i]);
+	return nearest_fail_more(&near, "other runs are", f);
 }
 
 static enum fail_code
@@ -540,8 +568,13 @@ run(struct loop *l, struct failure *f)
 	progress_end(&l->progress);
 	if (code != FAIL_NONE)
 		return code;
-	if (reweight_steps(l->job->learner) == 0)
-		return stop_asked(l->stop) ? FAIL_NONE : fail_nothing(l, f);
+	if (reweight_steps(l->job->learner) == 0) {
+		fail_nothing(l, f);
+		if (!stop_asked(l->stop))
+			return f->code;
+		log_info("reweight: nothing was learned: %s", f->text);
+		return FAIL_NONE;
+	}
 	return check_excess(l, f) == FAIL_NONE ? save(l, f) : f->code;
 }
 

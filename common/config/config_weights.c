@@ -271,10 +271,11 @@ check_all(const struct weights *w)
 		if (isnan(w->weight[d]))
 			return config_fail(w->c, w->line, w->key, w->f,
 			    "a domain without a weight: `domains` has %s (%s), %s%s%s has "
-			    "not; 0 draws none of it, once it is published",
+			    "not: add `%s%s%s: NUMBER`; 0 draws nothing of it",
 			    w->c->domains[d].name, CONFIG_WHERE(w->c->domains[d].line),
 			    w->file == NULL ? "`" : "", w->file == NULL ? w->key : w->file,
-			    w->file == NULL ? "`" : "");
+			    w->file == NULL ? "`" : "", w->file == NULL ? "" : "\"",
+			    w->c->domains[d].name, w->file == NULL ? "" : "\"");
 		positive = positive || w->weight[d] > 0;
 	}
 	if (positive)

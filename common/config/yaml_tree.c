@@ -76,8 +76,11 @@ fail_parse(const yaml_parser_t *p, const char *name, const char *bytes, size_t n
 	if (tab_indents(bytes, n, line))
 		return fail(
 		    f, FAIL_CONFIG, "%s:%zu: a tab cannot indent in YAML: use blanks", name, line);
-	return fail(f, FAIL_CONFIG, "%s:%zu: not YAML: %s%s%s", name, line,
-	    p->context != NULL ? p->context : "", p->context != NULL ? ": " : "", problem);
+	return fail(f, FAIL_CONFIG, "%s:%zu: not YAML: %s%s%s%s", name, line,
+	    p->context != NULL ? p->context : "", p->context != NULL ? ": " : "", problem,
+	    strstr(problem, "mapping values are not allowed") != NULL
+		? "; is a `:` missing in this line or the one before?"
+		: "");
 }
 
 /* What the events so far have added up to; `depth` is of those that are open. */

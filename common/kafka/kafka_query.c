@@ -136,21 +136,25 @@ explain_cause(rd_kafka_t *rk, const char *cause, char *out, size_t room)
 {
 	struct kafka_handle *h = rd_kafka_opaque(rk);
 	const char *protocol = other_protocol(cause);
+	const char *port = brokers_without_port(h->bootstrap)
+			       ? "; no port was given, so 9092 was tried: give HOST:PORT"
+			       : "";
 	char host[KAFKA_CAUSE_MAX];
 
 	unknown_host(cause, host);
 	if (protocol != NULL)
 		snprintf(out, room,
-		    "what listens there speaks %s, not Kafka's protocol; is it another port?",
-		    protocol);
+		    "what listens there speaks %s, not Kafka's protocol%s; is it another port?",
+		    protocol, port);
 	else if (host[0] != '\0')
-		snprintf(out, room, "host %s is not known: correct the name", host);
+		snprintf(out, room, "host %s is not known: correct the name%s", host, port);
 	else if (silent(h, cause))
 		snprintf(out, room,
-		    "it accepts connections but does not answer as a Kafka broker does: is it "
-		    "another program's port, or one with TLS (security.protocol)?");
+		    "it accepts connections but does not answer as a Kafka broker does%s: is it "
+		    "another program's port, or one with TLS (security.protocol)?",
+		    port);
 	else
-		snprintf(out, room, "%s%s", cause[0] == '\0' ? "no answer" : cause,
+		snprintf(out, room, "%s%s%s", cause[0] == '\0' ? "no answer" : cause, port,
 		    hopeless(rk) ? " (check security.protocol, sasl.* and ssl.*)"
 		    : on_this_machine(h->bootstrap)
 			? "; is it running? (`riffle-kafka up` starts one for trials)"
@@ -171,14 +175,12 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	kafka_log_cause(&h->log, cause);
 	explain_cause(rk, cause, why, sizeof(why));
 	if (h->broker_named)
-		fail(f, FAIL_BROKER, "no broker answers at %s (%s): %s%s", h->bootstrap,
-		    bootstrap_origin(h), why,
-		    brokers_without_port(h->bootstrap) ? " (no port was given: 9092 is taken)"
-						       : "");
+		fail(f, FAIL_BROKER, "no broker answers at %s (%s): %s", h->bootstrap,
+		    bootstrap_origin(h), why);
 	else
 		fail(f, FAIL_BROKER,
-		    "no broker is named (kafka.bootstrap.servers, RIFFLE_BOOTSTRAP), and none "
-		    "answers at the default, %s: %s",
+		    "no broker is named (kafka.bootstrap.servers, bootstrap= in Python, "
+		    "RIFFLE_BOOTSTRAP), and none answers at the default, %s: %s",
 		    h->bootstrap, why);
 	return fail_files(f);
 }

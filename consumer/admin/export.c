@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/config/topic_plan.h"
 #include "common/kafka/kafka.h"
 #include "common/terminal/progress.h"
 #include "consumer/admin/export_pieces.h"
@@ -41,19 +42,21 @@ static enum fail_code
 open_topic(struct export *e, struct failure *f)
 {
 	const struct config *c = e->o->config;
+	const struct config_domain *d = &c->domains[e->o->domain];
 	struct kafka_options k = {
 	    .role = KAFKA_READER, .properties = &c->kafka, .client = "export", .quiet = true};
 
-	names_domain_topic(e->topic, c->corpus, c->domains[e->o->domain].name, e->o->set);
+	names_domain_topic(e->topic, c->corpus, d->name, e->o->set);
 	if (kafka_open(&e->reader, &k, f) != FAIL_NONE ||
 	    kafka_wait_broker(e->reader, BROKER_MS, f) != FAIL_NONE ||
 	    kafka_partitions(e->reader, e->topic, &e->partitions, READ_MS, f) != FAIL_NONE)
 		return f->code;
 	if (e->partitions > 0)
 		return FAIL_NONE;
-	kafka_fail_missing(f, e->topic);
-	return fail_more(f, " if domain %s has a %s set", c->domains[e->o->domain].name,
-	    names_set_text[e->o->set]);
+	if (topic_plan_has_set(c, d, e->o->set))
+		return kafka_fail_missing(f, e->topic);
+	return fail(f, FAIL_CONFIG, "topic %s does not exist: domain %s has no %s set in %s",
+	    e->topic, d->name, names_set_text[e->o->set], c->path);
 }
 
 /* Each sequence of the log to the pieces, which give documents to the file. */

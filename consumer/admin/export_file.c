@@ -190,26 +190,6 @@ open_all(struct export_file *e, struct failure *f)
 }
 
 enum fail_code
-export_file_check_folder(const char *prefix, struct failure *f)
-{
-	const char *slash = strrchr(prefix, '/');
-	int n = slash == NULL ? 0 : (int)(slash - prefix);
-	char *folder;
-	struct stat st;
-
-	if (n == 0 || slash[1] == '\0')
-		return FAIL_NONE; /* here, the root, or what check_prefix() refuses */
-	if (asprintf(&folder, "%.*s", n, prefix) < 0)
-		return fail_memory(f);
-	f->code = FAIL_NONE;
-	if (stat(folder, &st) != 0 && errno == ENOENT)
-		fail(f, FAIL_USAGE, "--out %s: folder %s does not exist: `mkdir -p %s` makes it",
-		    prefix, folder, folder);
-	free(folder);
-	return f->code;
-}
-
-enum fail_code
 export_file_open(struct export_file **out, const struct export_file_options *o, struct failure *f)
 {
 	struct export_file *e = calloc(1, sizeof(*e));

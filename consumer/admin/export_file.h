@@ -42,12 +42,6 @@ struct export_file_options {
 
 struct export_file;
 
-/*
- * FAIL_USAGE: the folder of the prefix does not exist. It asks only the file system, so that a
- * command can call it before it does any work.
- */
-enum fail_code export_file_check_folder(const char *prefix, struct failure *f);
-
 /* Gives *out, to be ended with export_file_close(). FAIL_IO: a file is there, or cannot be made. */
 enum fail_code export_file_open(
     struct export_file **out, const struct export_file_options *o, struct failure *f);

@@ -483,7 +483,7 @@ check_string(struct router_scratch *s, const char *field, const struct json_fiel
 	if (value->found == JSON_FIELD_STRING)
 		return true;
 	if (value->found == JSON_FIELD_MISSING)
-		snprintf(s->reason, sizeof(s->reason), "no field `%s`", field);
+		snprintf(s->reason, sizeof(s->reason), ROUTER_NO_FIELD "%s`", field);
 	else
 		snprintf(s->reason, sizeof(s->reason), "field `%s` is not a string", field);
 	reject(out, s->reason);
@@ -516,7 +516,7 @@ give_tokens(const struct router *r, struct router_scratch *s, size_t domain,
 				      *keep = &value[w->keep[0]], *eos = &value[w->eos];
 
 	if (ids->found == JSON_FIELD_MISSING) {
-		reject(out, "no field `" TOKEN_RECORD_TOKENS "`");
+		reject(out, ROUTER_NO_FIELD TOKEN_RECORD_TOKENS "`");
 		return FAIL_NONE;
 	}
 	if (unknown.bytes != NULL) {
@@ -585,6 +585,19 @@ give_document(const struct router *r, struct router_scratch *s, size_t domain,
 	"; JSON has no NaN and no Infinity. Write null instead: python3 -c 'import json, sys; "    \
 	"[print(json.dumps(json.loads(x, parse_constant=lambda _: None))) for x in sys.stdin]' "   \
 	"< FILE > FILE.jsonl"
+#define HINT_BINARY                                                                                \
+	"; it looks like no text: is it the right file, or compressed without .gz or .zst?"
+
+/* Whether bytes are there that no text has. */
+static bool
+is_binary(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (text[i] == '\0' ||
+		    ((unsigned char)text[i] < ' ' && strchr("\t\r\f", text[i]) == NULL))
+			return true;
+	return false;
+}
 
 /* Whether a number that JSON lacks, and other programs write, stands outside the strings. */
 static bool
@@ -621,6 +634,8 @@ router_json_kind(const char *text, size_t n)
 		return ROUTER_JSON_OBJECT;
 	if (n > 1 && *text == '{' && text[n - 2] == '}' && text[n - 1] == ',')
 		return ROUTER_JSON_ARRAY; /* one of its items */
+	if (n > 0 && *text != '{' && is_binary(text, n))
+		return ROUTER_JSON_BINARY;
 	return has_foreign_number(text, n) ? ROUTER_JSON_NUMBER : ROUTER_JSON_OTHER;
 }
 
@@ -630,7 +645,8 @@ router_json_hint(enum router_json_kind kind)
 	static const char *const hint[] = {[ROUTER_JSON_OTHER] = "",
 	    [ROUTER_JSON_ARRAY] = HINT_ARRAY,
 	    [ROUTER_JSON_OBJECT] = HINT_OBJECT,
-	    [ROUTER_JSON_NUMBER] = HINT_NUMBER};
+	    [ROUTER_JSON_NUMBER] = HINT_NUMBER,
+	    [ROUTER_JSON_BINARY] = HINT_BINARY};
 
 	return hint[kind];
 }

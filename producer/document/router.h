@@ -61,6 +61,9 @@ enum {
 	ROUTER_GARBLED_PERCENT = 1,
 };
 
+/* The reason of a record without the field that its domain names begins with this. */
+#define ROUTER_NO_FIELD "no field `"
+
 enum router_verdict { ROUTER_DOCUMENT, ROUTER_UNMATCHED, ROUTER_REJECT };
 
 /* `text` lies in the record or in the scratch: until the next call, or until the record is gone. */
@@ -88,12 +91,14 @@ struct router_scratch;
  *     [        [{"text": "a"}]      {"text": "a"},      an array, on one line or on several
  *     {        "text": "a"          }                   a line of an object over several lines
  *     {"text": "a", "score": NaN}                       a number that JSON lacks
+ *     bytes that no text has                            another file, or a compressed one
  */
 enum router_json_kind {
 	ROUTER_JSON_OTHER,
 	ROUTER_JSON_ARRAY,
 	ROUTER_JSON_OBJECT,
 	ROUTER_JSON_NUMBER,
+	ROUTER_JSON_BINARY,
 };
 enum router_json_kind router_json_kind(const char *text, size_t n);
 

@@ -344,7 +344,23 @@ find_folder(const struct search *s, const char *word, const char **rest)
 	return folder;
 }
 
-/* Names what is in the folder where `word` has matched nothing, and the most likely name. */
+/* Whether there is such an entry, or such a folder. */
+static bool
+has_entry(const char *folder, const char *name, bool only_folder)
+{
+	struct stat st;
+	char *path = NULL;
+	bool has = asprintf(&path, "%s/%s", folder, name) >= 0 && stat(path, &st) == 0 &&
+		   (!only_folder || S_ISDIR(st.st_mode));
+
+	free(path);
+	return has;
+}
+
+/*
+ * Names what is in the folder where `word` has matched nothing, and the most likely name. Where the
+ * next component is a folder that is missing, only folders can be meant.
+ */
 static enum fail_code
 fail_no_file(const struct search *s, const char *word, struct failure *f)
 {
@@ -353,18 +369,28 @@ fail_no_file(const struct search *s, const char *word, struct failure *f)
 	struct nearest near;
 	const char *rest;
 	char *folder = find_folder(s, word, &rest);
+	size_t wanted_n = strcspn(rest, "/");
+	bool deeper = folder != NULL && rest[wanted_n] == '/' && !is_wild(rest, wanted_n);
+	char *wanted = strndup(rest, deeper ? wanted_n : strlen(rest));
+	bool missing = deeper && wanted != NULL && !has_entry(folder, wanted, false);
 	int n = folder == NULL ? -1 : scandir(folder, &entry, is_shown, alphasort);
 
-	fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
-	    same ? "" : word, same ? "" : " ", folder == NULL ? s->folder : folder,
-	    s->folders > 0 ? ", only folders; ** goes down into them" : "");
-	nearest_init(&near, rest);
-	for (int i = 0; i < n; i++) {
-		nearest_list(&near, entry[i]->d_name);
-		free(entry[i]);
-	}
+	if (missing)
+		fail(f, FAIL_CONFIG, "pattern %s: folder %s does not exist in %s", s->pattern,
+		    wanted, folder);
+	else
+		fail(f, FAIL_CONFIG, "pattern %s: %s%smatches no file in %s%s", s->pattern,
+		    same ? "" : word, same ? "" : " ", folder == NULL ? s->folder : folder,
+		    s->folders > 0 ? ", only folders; ** goes down into them" : "");
+	nearest_init(&near, missing ? wanted : rest);
+	for (int i = 0; i < n; i++)
+		if (!missing || has_entry(folder, entry[i]->d_name, true))
+			nearest_list(&near, entry[i]->d_name);
 	if (s->folders == 0)
-		nearest_fail_more(&near, "it has", f);
+		nearest_fail_more(&near, missing ? "its folders are" : "it has", f);
+	while (n > 0)
+		free(entry[--n]);
+	free(wanted);
 	free(entry);
 	free(folder);
 	return add_escaped(s, s->pattern, f);

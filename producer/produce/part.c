@@ -673,13 +673,33 @@ fail_broken_off(const struct part *s, const struct writer_reject *r, struct fail
 	return fail(f, FAIL_DATA,
 	    "%s: %s, after %" PRIu64 " byte%s of text (line %" PRIu64
 	    "). The documents before that are published, and the domain is not closed. %s, then "
-	    "run `riffle produce` again; it continues there. %sTo close the domain without the "
+	    "run `riffle %s` again; it continues there. %sTo close the domain without the "
 	    "rest of it, set max_rejects: 1",
 	    r->file, r->reason, r->byte, r->byte == 1 ? "" : "s", r->line,
 	    is_program(s) ? "Fix the program" : "Put a whole file in its place",
+	    part_outputs_command(s->outputs),
 	    is_program(s) ? "If you change the command itself, run `riffle produce DOMAIN "
 			    "--restart` instead. "
 			  : "");
+}
+
+/*
+ * Notes the first reject of this run, for the message of a run that fails. What a program printed
+ * lies in no file that its user could look into: the beginning is shown.
+ */
+static void
+note_first(struct part *s, const struct chunk_record *record, const struct writer_reject *r)
+{
+	char shown[64];
+	bool alien = is_program(s) && record->reject == NULL && record->n > 0 &&
+		     memchr(record->bytes, '{', record->n) == NULL &&
+		     router_json_kind(record->bytes, record->n) == ROUTER_JSON_OTHER;
+
+	if (alien)
+		text_show(shown, sizeof(shown), TEXT_LINE, record->bytes, record->n);
+	snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s%s%s%s", r->file,
+	    r->line, r->reason, alien ? "; the program printed `" : "", alien ? shown : "",
+	    alien ? "`: it must print one JSON object per line" : "");
 }
 
 /* What a record that cannot be used costs: a log line for the first few, its place in the topic of
@@ -703,8 +723,7 @@ reject(
 		    TEXT_VALUE(r.file), r.line, r.byte, r.reason);
 	}
 	if (s->reasons.total == 0)
-		snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s", r.file,
-		    r.line, r.reason);
+		note_first(s, &j->chunk->record[d->record], &r);
 	rejects_add(&s->reasons, r.reason);
 	measures_reject(&s->measures, r.reason);
 	return part_outputs_reject(s->outputs, &r, f);
@@ -905,8 +924,9 @@ report_changed(const struct part *s, const char *what)
 	log_warning(
 	    "produce: PRODUCE-CHANGED %s is complete, but %s. What was published stays; the "
 	    "data of now can be another domain, or, if no mix draws from it yet, replace it: "
-	    "`riffle produce %s --restart`",
-	    s->o->label, what, s->config->domains[s->o->domain[0]].name);
+	    "`riffle %s %s --restart`",
+	    s->o->label, what, part_outputs_command(s->outputs),
+	    s->config->domains[s->o->domain[0]].name);
 }
 
 /*

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "common/config/recipe.h"
 #include "common/config/topic_plan.h"
+#include "producer/document/router.h"
 #include "producer/produce/frame_job.h"
 
 enum {
@@ -57,6 +58,7 @@ struct part_outputs {
 	    rejects_before;    /* records and rejects at the End that an append is behind */
 	uint64_t reported;     /* records that this run has put into the topic of rejects, */
 	uint64_t settled;      /* how many of these are certainly in the log */
+	bool lacks_field;      /* a reject of this run lacks a field that its domain names */
 	uint64_t left_out;     /* and documents without a target, of this run */
 	size_t filling_tokens; /* of all outputs' `filling` */
 };
@@ -66,13 +68,21 @@ struct part_outputs {
 	": the input has changed since, or a file was added, removed, renamed or moved in front "  \
 	"of it (`file_order` says in which order files are read). Put all back as it was, "        \
 	"publish the domain under another corpus name, or, if no mix draws from it yet, again "    \
-	"from its start (`riffle produce %s --restart`)%s"
+	"from its start (`riffle %s %s --restart`)%s"
 
 /* By index in the configuration. */
 static size_t
 domain_of(const struct part_outputs *outs, const struct part_output *to)
 {
 	return outs->o.domain[(size_t)(to - outs->output) / SETS_COUNT];
+}
+
+const char *
+part_outputs_command(const struct part_outputs *outs)
+{
+	const struct config *c = outs->o.config;
+
+	return config_publisher(c, c->domains[outs->o.domain[0]].name);
 }
 
 static const char *
@@ -472,8 +482,8 @@ skip_sequence(
 	return fail(f, FAIL_DATA,
 	    "topic %s: packing the documents from document %" PRIu64
 	    " of %s again does not give the %" PRIu64 " sequences that are there" CHANGED,
-	    to->topic, r->document, r->file, r->window, name_of(outs, to),
-	    part_outputs_release(outs));
+	    to->topic, r->document, r->file, r->window, part_outputs_command(outs),
+	    name_of(outs, to), part_outputs_release(outs));
 }
 
 /*
@@ -572,9 +582,9 @@ fail_window(const struct part_outputs *outs, const struct part_output *to, struc
 {
 	return fail(f, FAIL_DATA,
 	    "topic %s: packing best_fit cannot continue without files that its last documents are "
-	    "of. Put them back, or publish the domain again from its start (`riffle produce %s "
+	    "of. Put them back, or publish the domain again from its start (`riffle %s %s "
 	    "--restart`), or under another name",
-	    to->topic, name_of(outs, to));
+	    to->topic, part_outputs_command(outs), name_of(outs, to));
 }
 
 enum fail_code
@@ -643,8 +653,8 @@ add_to_set(struct part_outputs *outs, size_t at, const struct split_piece *piece
 		    "topic %s: the last sequence ended in document %" PRIu64
 		    " of %s at token %" PRIu64
 		    ", which the input does not have there any more" CHANGED,
-		    to->topic, r->document, r->file, r->offset, name_of(outs, to),
-		    part_outputs_release(outs));
+		    to->topic, r->document, r->file, r->offset, part_outputs_command(outs),
+		    name_of(outs, to), part_outputs_release(outs));
 	if (to->behind) {
 		to->behind = false;
 		first = first_token(to, r); /* it is counted already */
@@ -703,6 +713,8 @@ part_outputs_reject(struct part_outputs *outs, struct writer_reject *r, struct f
 {
 	r->count = ++outs->rejects;
 	outs->reported++;
+	if (strncmp(r->reason, ROUTER_NO_FIELD, strlen(ROUTER_NO_FIELD)) == 0)
+		outs->lacks_field = true;
 	outs->workers.progress->rejects++;
 	return writer_put_reject(outs->writer, r, f);
 }
@@ -893,8 +905,8 @@ check_none_behind(const struct part_outputs *outs, struct failure *f)
 			return fail(f, FAIL_DATA,
 			    "topic %s: the input ends before document %" PRIu64
 			    ", where its last sequence ended" CHANGED,
-			    to->topic, outs->resume[i].document, name_of(outs, to),
-			    part_outputs_release(outs));
+			    to->topic, outs->resume[i].document, part_outputs_command(outs),
+			    name_of(outs, to), part_outputs_release(outs));
 	}
 	return FAIL_NONE;
 }
@@ -915,9 +927,12 @@ check_rejects(const struct part_outputs *outs, const struct input_end *end, stru
 	if (rejects >= records)
 		return fail(f, FAIL_DATA,
 		    "all %" PRIu64 " records were rejected, and the domain is not closed: correct "
-		    "domains.%s, then run `riffle produce` again; `riffle config --check` "
-		    "shows the fields of its first record if one is missing",
-		    records, outs->o.config->domains[outs->o.domain[0]].name);
+		    "domains.%s or its input, then run `riffle %s` again%s",
+		    records, outs->o.config->domains[outs->o.domain[0]].name,
+		    part_outputs_command(outs),
+		    outs->lacks_field
+			? "; `riffle config --check` shows the fields of its first record"
+			: "");
 	return fail(f, FAIL_DATA,
 	    "%" PRIu64 " of %" PRIu64
 	    " records were rejected (%.1f %%), more than max_rejects allows "

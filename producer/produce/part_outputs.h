@@ -103,6 +103,9 @@ bool part_outputs_skip_no_target(const struct part_outputs *outs, size_t domain)
 /* The topic of output i of these; "" where it is not ours. */
 const char *part_outputs_topic(const struct part_outputs *outs, size_t i);
 
+/* The command that publishes its domains: "import" for tokens, else "produce". */
+const char *part_outputs_command(const struct part_outputs *outs);
+
 /* After a failure whose reason is a changed input: what riffle-source reads otherwise; or "". */
 const char *part_outputs_release(const struct part_outputs *outs);
 

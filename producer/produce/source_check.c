@@ -150,6 +150,7 @@ opens_more(const struct chunk_record *r)
 	case ROUTER_JSON_ARRAY:
 	case ROUTER_JSON_OBJECT: return true;
 	case ROUTER_JSON_NUMBER:
+	case ROUTER_JSON_BINARY:
 	case ROUTER_JSON_OTHER: return false;
 	}
 	return false;

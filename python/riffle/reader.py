@@ -67,7 +67,7 @@ def _property_value(name: str, value: Any) -> bytes:
 
 def bootstrap_of(bootstrap: Optional[str], properties: Optional[Mapping[str, Any]]) -> Optional[bytes]:
     if bootstrap is None and "bootstrap.servers" not in (properties or {}):
-        bootstrap = os.environ.get("RIFFLE_BOOTSTRAP") or "localhost:9092"
+        bootstrap = os.environ.get("RIFFLE_BOOTSTRAP") or None  # libriffle has the default, and reports that nobody named it
     if bootstrap is None:
         return None
     if isinstance(bootstrap, str) and not bootstrap.strip(" ,"):

@@ -136,12 +136,38 @@ def test_a_field_that_is_not_there_seals_nothing_and_can_be_corrected(corpus):
     refused = corpus.create().produce(check=False)
     assert refused.returncode == 1, refused.stderr
     assert "all 60 records were rejected" in refused.stderr and "a.jsonl:1: " in refused.stderr
+    assert "--check` shows the fields of its first record; the first reject" in refused.stderr
     assert corpus.values("a") == []
     again = corpus.produce(check=False)
     assert again.returncode == 1 and corpus.values("a") == []
     change(corpus, "text", "text")
     corpus.produce()
     assert corpus.log("a")[1] is not None
+
+
+def npy(*ids):
+    header = f"{{'descr': '<u4', 'fortran_order': False, 'shape': ({len(ids)},), }}".encode()
+    header += b" " * (53 - len(header)) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"".join(i.to_bytes(4, "little") for i in ids)
+
+
+@pytest.mark.parametrize("domain, command, says", [
+    ({"train": ["a.jsonl"]}, "produce", "a.jsonl:1: invalid JSON at byte 0: a value is missing; it looks like no text: is it the right "
+                                        "file, or compressed without .gz or .zst?; "),
+    ({"exec": "printf 'hel\\033lo'"}, "produce", "; it looks like no text: "),
+    ({"exec": "echo hello"}, "produce", "a value is missing; the program printed `hello`: it must print one JSON object per line; "),
+    ({"train": ["t.npy"], "tokens": "npy"}, "import", "the first reject of this run: t.npy:1: a document of 250 tokens is longer than max_document_bytes"),
+])
+def test_records_that_are_all_rejected_name_the_command_and_what_they_are(corpus, domain, command, says):
+    (corpus.folder / "a.jsonl").write_bytes(b"\x7fELF\x02\x01\nabc\n")
+    (corpus.folder / "t.npy").write_bytes(npy(*range(5, 255)))
+    corpus.config.update(domains={"a": domain}, max_document_bytes=512)
+    corpus.create()
+    refused = corpus.riffle(command, "-c", corpus.path, check=False)
+    assert refused.returncode == 1, refused.stderr
+    last = refused.stderr.splitlines()[-1]
+    assert f"rejected, and the domain is not closed: correct domains.a or its input, then run `riffle {command}" in last, last
+    assert says in last and "the fields" not in last, last
 
 
 def half(n):

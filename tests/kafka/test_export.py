@@ -211,7 +211,7 @@ def test_what_cannot_be_exported_is_said(corpus, encoding, vocab):
     for change, words, code, why in [
         ({}, [], 1, "holds nothing yet"),
         (None, [], 1, "has no End yet"),
-        ({}, ["--set", "valid"], 2, "--create` creates it if domain a has a valid set"),
+        ({}, ["--set", "valid"], 2, f"topic {corpus.name}.a.valid does not exist: domain a has no valid set in {corpus.path}\n"),
         ({"tokenizer": {**corpus.config["tokenizer"], "file": str(vocab / "cl100k_base.tiktoken"),
                         "pattern": "cl100k"}}, [], 2, "was made with tokenizer"),
     ]:

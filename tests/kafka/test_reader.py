@@ -727,6 +727,17 @@ def test_a_broker_that_does_not_answer_is_one_clear_sentence(riffle_module):
     assert time.monotonic() - begun < 20
 
 
+def test_a_broker_that_nobody_named_is_left_to_the_library(riffle_module, monkeypatch):
+    """It has the default, and its message says that the address is one."""
+    monkeypatch.delenv("RIFFLE_BOOTSTRAP", raising=False)
+    assert riffle_module.reader.bootstrap_of(None, None) is None
+    monkeypatch.setenv("RIFFLE_BOOTSTRAP", "")
+    assert riffle_module.reader.bootstrap_of(None, {"acks": "all"}) is None
+    monkeypatch.setenv("RIFFLE_BOOTSTRAP", "h:1")
+    assert riffle_module.reader.bootstrap_of(None, None) == b"h:1"
+    assert riffle_module.reader.bootstrap_of(None, {"bootstrap.servers": "h:2"}) is None
+
+
 WAITS = {
     "next": "r = riffle.Reader(mix, bootstrap, step=0); print('waits', flush=True); next(r)",
     "open": "print('waits', flush=True); riffle.Reader(mix, '127.0.0.1:1', open_timeout=60)",

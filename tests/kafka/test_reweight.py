@@ -172,12 +172,21 @@ def test_what_is_learned_in_parts_is_what_is_learned_at_once(mixed, report, rewe
     assert reweight(mixed, tmp_path / "once.json", "--method", "doremi", "--eta", 2, "--anew")["steps"] == 60
 
 
-def test_nothing_to_learn_from_is_an_error_that_says_why(mixed, report, reweight, tmp_path, unique):
+def test_nothing_to_learn_from_is_an_error_that_says_why(mixed, report, reweight, riffle, tmp_path, unique):
     done = reweight(mixed, tmp_path / "w.json", "--method", "odm", check=False)
-    assert done.returncode == 1 and f"topic {unique}-mix.feedback: no step was reported by all ranks of run trainers" in done.stderr
-    report([line(60, {"code": (1.0, 1.0, 1)}), line(3, {"code": (1.0, 1.0, 1)}, run="others")])
+    assert done.returncode == 1
+    assert (f"topic {unique}-mix.feedback: run trainers has reported nothing: give losses to reader.trained(). 0 reports are of other runs, "
+            "0 are malformed\n") in done.stderr
+    report([line(3, {"code": (1.0, 1.0, 1)}, run=run) for run in ("others", "trainer", "others")])
     done = reweight(mixed, tmp_path / "w.json", "--method", "odm", check=False)
-    assert "0 reports were of it, 1 of other runs, 1 of steps that the mix has not published" in done.stderr
+    assert "3 reports are of other runs, 0 are malformed (did you mean trainer?); other runs are others, trainer\n" in done.stderr
+    report([line(60, {"code": (1.0, 1.0, 1)})])
+    done = reweight(mixed, tmp_path / "w.json", "--method", "odm", check=False)
+    assert "no step was reported by all ranks of run trainers: 0 reports were of it, 3 of other runs, 1 of steps" in done.stderr
+    live = riffle.popen("reweight", "-c", mixed, "--method", "odm", "--live", "--out", tmp_path / "live.json")
+    wait_until(lambda: "learned_steps=0" in live.stderr.readline(), "it follows")
+    live.send_signal(signal.SIGTERM)
+    assert live.wait(60) == 0 and "nothing was learned: topic" in live.stderr.read()
     for words, why in (([], "--method is needed"), (["--method", "odm", "--offline", "--live"], "not both"),
                        (["--method", "odm", "--every", 3], "of --live"), (["--method", "doremi", "--memory", 0.1], "--memory")):
         done = reweight(mixed, tmp_path / "w.json", *words, check=False)

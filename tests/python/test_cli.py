@@ -142,9 +142,10 @@ def test_a_word_too_many_is_taken_for_a_name(riffle, write_config, command, word
     assert f"unexpected argument: {word} ({hint.format(config)} usage: riffle {command} -c" in done.stderr
 
 
-def test_an_export_into_a_missing_folder_is_refused_before_any_work(riffle, write_config, tmp_path):
+@pytest.mark.parametrize("command", [["export", "web", "--format", "npy"], ["reweight", "--method", "odm"]])
+def test_a_result_in_a_missing_folder_is_refused_before_any_work(riffle, write_config, tmp_path, command):
     out = tmp_path / "no" / "such" / "web"
-    words = ["export", "-c", write_config(GOOD), "web", "--format", "npy", "--out", out]
+    words = [*command, "-c", write_config(GOOD), "--out", out]
     done = riffle(*words, check=False)  # neither tokenizer nor broker is there
     assert done.returncode == 2
     assert f"--out {out}: folder {out.parent} does not exist: `mkdir -p {out.parent}` makes it" in done.stderr
@@ -278,6 +279,7 @@ def with_data(tmp_path, small_tokenizer):
         (tmp_path / "short.idx").write_bytes(b"MMIDIDX\0\0" + struct.pack("<QBQQ2i2q3q", 1, 8, 2, 3, 3, 3, 0, 6, 0, 1, 2))
         (tmp_path / "empty.jsonl").touch()
         (tmp_path / "d.jsonl").write_text('{"content": "z"}\n')
+        (tmp_path / "data").mkdir(exist_ok=True)
         (tmp_path / "link.jsonl").unlink(missing_ok=True)
         (tmp_path / "link.jsonl").symlink_to("a.jsonl")
         (tmp_path / "mixed.jsonl").write_text('not JSON\n{"text": "x"}\n')
@@ -290,6 +292,7 @@ def with_data(tmp_path, small_tokenizer):
 
 @pytest.mark.parametrize("domain, sentence", [
     ("{train: '*.gz'}", "domains.code.train: pattern *.gz: matches no file in {0}; it has "),
+    ("{train: dat/a.jsonl}", "domains.code.train: pattern dat/a.jsonl: folder dat does not exist in {0} (did you mean data?); its folders are "),
     ("{train: a.jsonl, text: content, valid: c.jsonl}", "domains.code.valid: pattern c.jsonl: matches no file in {0}"),
     ("{train: a.jsonl}", "domains.code.text: no field `text` with a text in the first 2 records of a.jsonl; "
                          "the first has: id, content, meta"),
@@ -504,7 +507,7 @@ def test_check_without_inputs_opens_nothing_and_says_ok(riffle, write_config):
     (("lanes: 4", "lanes: 4\n  phases: [{start_step: 5, lr_scale: 0}]"),
      "11: mix.phases[0].lr_scale: out of range: 0 (a number above 0)"),
     (("{code: 0.3, web: 0.7}", "{code: 0.3}"),
-     "11: mix.weights: a domain without a weight: `domains` has web (line 6), `mix.weights` has not; 0 draws none of it, once it is published"),
+     "11: mix.weights: a domain without a weight: `domains` has web (line 6), `mix.weights` has not: add `web: NUMBER`; 0 draws nothing of it"),
     (("{code: 0.3, web: 0.7}", "{code: 0, web: 0}"), "11: mix.weights: all are 0 (at least one above 0)"),
     (("{train: [a.jsonl]}", "{train: [a.jsonl], keep: id}"),
      "5: domains.code.keep: needs packing: none: what is kept is that of one document a sequence"),
@@ -539,7 +542,7 @@ def test_weights_and_domains_come_from_beside_the_configuration(riffle, fails, w
     assert done.stdout.count("\n") == 1 and "corpus demo, 3 domains" in done.stdout
     shares.write_text('{"code": 0.3, "web": 0.7}')
     fails(2, f"riffle config: {path}:12: mix.weights: a domain without a weight: `domains` has books (line 4), "
-             "shares.json has not; 0 draws none of it, once it is published", "config", "--check", "--no-inputs", "-c", path)
+             "shares.json has not: add `\"books\": NUMBER`; 0 draws nothing of it", "config", "--check", "--no-inputs", "-c", path)
 
 
 SECRET = "hunter2-of-nobody"
@@ -712,7 +715,7 @@ def test_a_host_that_is_not_known_is_named_at_once_and_again_after_the_wait(riff
     first, last = done.stderr.splitlines()
     assert "KAFKA-WAIT" in first and "host kafka.nowhere.invalid is not known; waiting " in first, done.stderr
     assert done.returncode == 1
-    assert "host kafka.nowhere.invalid is not known: correct the name (no port was given: 9092 is taken)" in last, done.stderr
+    assert "host kafka.nowhere.invalid is not known: correct the name; no port was given, so 9092 was tried: give HOST:PORT" in last, done.stderr
 
 
 def test_a_port_that_answers_nothing_is_no_broker_that_is_down(riffle, write_config):

@@ -225,24 +225,31 @@ def test_a_file_of_another_format_is_told_what_to_do(tmp_path, name, content):
 
 @pytest.mark.parametrize("words, code, why", [
     ([], 2, "give FILE"),
-    (["nothing.parquet"], 1, "no file matches"),
-    (["*.parquet"], 1, "no file matches"),
+    (["nothing.parquet"], 2, "nothing.parquet: no file matches in "),
+    (["*.parquet"], 2, "*.parquet: no file matches in "),
+    (["lst.jsonl"], 2, " (did you mean list.jsonl?); it has escape.jsonl, "),
+    (["lsit/a.jsonl"], 2, "; it has escape.jsonl, "),
+    (["memory://none"], 2, "memory://none: no file matches\n"),
     (["x.csv"], 1, "its name does not say what it is"),
     (["x.jsonl", "--columns", "a,,b"], 2, "--columns"),
     (["x.jsonl", "--columns", "a,a"], 2, "--columns"),
     (["x.jsonl", "--limit", "-1"], 2, "--limit"),
     (["x.jsonl", "--revision", "1"], 2, "need --dataset"),
     (["--dataset", "x", "--watch", "1"], 2, "--watch needs files"),
-    (["list.jsonl"], 1, "line 2: no object, but list"),
+    (["list.jsonl"], 1, "line 2: no object, but list; this looks like a JSON array: riffle reads one JSON object per line. "
+                        "Convert the file: jq -c '.[]' FILE > FILE.jsonl\n"),
+    (["pretty.jsonl"], 1, "; this looks like a JSON object over several lines: riffle reads one JSON object per line. "
+                          "Convert the file: jq -c . FILE > FILE.jsonl\n"),
     (["escape.jsonl"], 1, "line 2: Invalid \\escape"),
     (["pipe.jsonl"], 1, "pipe.jsonl: is not a regular file"),
     (["null.jsonl"], 1, "null.jsonl: is not a regular file"),
     (["nosuch://x"], 1, "nosuch://x: unknown scheme. Use gs://"),
-    (["x{1..2}.jsonl"], 1, "x1.jsonl: no file matches"),
+    (["x{1..2}.jsonl"], 2, "x1.jsonl: no file matches"),
     (["x{1..2.jsonl"], 2, "x{1..2.jsonl: a brace has no partner"),
 ])
 def test_what_is_wrong_is_said(tmp_path, words, code, why):
     (tmp_path / "x.csv").write_text("a,b\n")
+    (tmp_path / "pretty.jsonl").write_text('{\n "a": 1\n}\n')
     (tmp_path / "x.jsonl").write_text("{}\n")
     os.mkfifo(tmp_path / "pipe.jsonl")
     (tmp_path / "null.jsonl").symlink_to(os.devnull)
@@ -326,7 +333,7 @@ def test_unfinished_files_of_other_programs_are_left_out(tmp_path):
         done = source(*words)
         assert rows_of(done) == [rows[i] for i in found] and done.stderr == b"", words
     alone = source(base / "out/_temporary/../lang=en/?part.jsonl", check=False)
-    assert alone.returncode == 1 and b"no file matches; left out 2 files" in alone.stderr
+    assert alone.returncode == 2 and b"no file matches; left out 2 files" in alone.stderr
 
 
 @pytest.mark.parametrize("window", [27, 28, 31])

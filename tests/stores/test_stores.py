@@ -93,5 +93,5 @@ def test_rows_of_a_bucket_come_in_order_from_any_row_on(request, scheme, tmp_pat
 
 def test_a_bucket_that_is_not_there_is_said(s3):
     done = subprocess.run([sys.executable, SCRIPT, "s3://nowhere/web/*.parquet"], capture_output=True, timeout=120)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "s3://nowhere/web/*.parquet" in done.stderr.decode()

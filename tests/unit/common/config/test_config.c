@@ -567,10 +567,10 @@ test_weights_are_finite_and_one_is_positive(void **unused)
 	static const struct row rows[] = {
 	    {13, "  weights: {code: 0.3}",
 		"13: mix.weights: a domain without a weight: `domains` has web (line 5), "
-		"`mix.weights` has not; 0 draws none of it, once it is published"},
+		"`mix.weights` has not: add `web: NUMBER`; 0 draws nothing of it"},
 	    {13, "  weights: {}",
 		"13: mix.weights: a domain without a weight: `domains` has code (line 7), "
-		"`mix.weights` has not; 0 draws none of it, once it is published"},
+		"`mix.weights` has not: add `code: NUMBER`; 0 draws nothing of it"},
 	    {13, "  weights:\n    code: 1\n    web: 1\n    wbe: 1",
 		"16: mix.weights.wbe: a weight without a domain: `domains` has no wbe; did you "
 		"mean web?"},

@@ -525,7 +525,7 @@ test_a_wrong_file_of_weights_names_file_and_key(void **unused)
 	} rows[] = {
 	    {"{\"web\": 1}",
 		"13: mix.weights: a domain without a weight: `domains` has code (line 7), w.json "
-		"has not; 0 draws none of it, once it is published"},
+		"has not: add `\"code\": NUMBER`; 0 draws nothing of it"},
 	    {"{\"web\": 1, \"code\": 1, \"wiki\": 1}",
 		"13: mix.weights: w.json: wiki: a weight without a domain: `domains` has no wiki"},
 	    {"{\"web\": 1, \"cod\": 1}",
@@ -533,7 +533,7 @@ test_a_wrong_file_of_weights_names_file_and_key(void **unused)
 		"did you mean code?"},
 	    {"{\"train_domain_weights\": {\"web\": 1}, \"eval_domain_weights\": {\"code\": 1}}",
 		"13: mix.weights: a domain without a weight: `domains` has code (line 7), w.json "
-		"has not; 0 draws none of it, once it is published"},
+		"has not: add `\"code\": NUMBER`; 0 draws nothing of it"},
 	    {"{\"train_domain_weights\": 1}",
 		"13: mix.weights: w.json: train_domain_weights: a weight without a domain: "
 		"`domains` has no train_domain_weights"},

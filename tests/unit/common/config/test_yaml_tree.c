@@ -121,7 +121,12 @@ test_every_error_names_file_and_line(void **unused)
 	    ROW("a: [1\nb: 2\n",
 		"run.yml:2: not YAML: while parsing a flow sequence: did not find expected ',' "
 		"or ']'"),
-	    ROW("a: b: c\n", "run.yml:1: not YAML: mapping values are not allowed in this context"),
+	    ROW("a: b: c\n",
+		"run.yml:1: not YAML: mapping values are not allowed in this context; is a `:` "
+		"missing in this line or the one before?"),
+	    ROW("corpus day4\ntokenizer: {}\n",
+		"run.yml:2: not YAML: mapping values are not allowed in this context; is a `:` "
+		"missing in this line or the one before?"),
 	    ROW("a: @x\n",
 		"run.yml:1: not YAML: while scanning for the next token: found character that "
 		"cannot start any token"),

@@ -90,6 +90,7 @@ check_routes(const struct given *g, enum config_utf8 utf8, enum chunk_form form,
 	"; JSON has no NaN and no Infinity. Write null instead: python3 -c 'import json, sys; "    \
 	"[print(json.dumps(json.loads(x, parse_constant=lambda _: None))) for x in sys.stdin]' "   \
 	"< FILE > FILE.jsonl"
+#define BINARY "; it looks like no text: is it the right file, or compressed without .gz or .zst?"
 
 static void
 test_a_domain_without_where_takes_every_record(void **unused)
@@ -115,11 +116,18 @@ test_a_domain_without_where_takes_every_record(void **unused)
 		"!invalid JSON at byte 17: a digit is missing" NUMBER},
 	    {"{\"text\":\"NaN \\\" NaN\"", "!invalid JSON at byte 20: the text ends too early"},
 	    {"\xef\xbf\xbf", "!invalid JSON at byte 0: a value is missing"},
+	    {"a\tb\f\r", "!invalid JSON at byte 0: a value is missing"},
+	    {"\x1f\x8b", "!invalid JSON at byte 0: a value is missing" BINARY},
+	    {"P[\x01", "!invalid JSON at byte 0: a value is missing" BINARY},
+	    {"{\"text\":\"\x01\"}",
+		"!invalid JSON at byte 9: a control character in a string must be "
+		"escaped"},
 	};
 	struct given g = {.n = 0};
 
 	(void)unused;
 	add(&g, "one", "text", NULL, NULL);
+	assert_int_equal(router_json_kind("P\0", 2), ROUTER_JSON_BINARY);
 	CHECK_ROUTES(&g, CONFIG_UTF8_REPLACE, CHUNK_JSON_LINES, rows);
 }
 
