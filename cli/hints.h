@@ -10,8 +10,8 @@
  *     `riffle topics --create`  -->  `riffle topics -c run.yml --create`
  *
  * A hint is unchanged if it has a -c already, if its command takes none, or if it has a --mix and
- * this command was given no -c, because then only the broker and that name are known. -X is not repeated, as
- * its value may be a secret, and neither is -s kafka.NAME.
+ * this command was given no -c, because then only the broker and that name are known. -X is not
+ * repeated, as its value may be a secret, and neither is -s kafka.NAME.
  */
 #ifndef CLI_HINTS_H
 #define CLI_HINTS_H

@@ -199,8 +199,8 @@ enum fail_code options_config_of_mix(
     struct config **out, const char *mix, const struct options *o, struct failure *f);
 
 /*
- * Checks the folder of the file that `--out path` names. FAIL_USAGE: it does not exist. It asks only
- * the file system, so that a command can call it before it does any work.
+ * Checks the folder of the file that `--out path` names. FAIL_USAGE: it does not exist. It asks
+ * only the file system, so that a command can call it before it does any work.
  */
 enum fail_code options_check_folder(const char *path, struct failure *f);
 

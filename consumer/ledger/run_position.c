@@ -93,7 +93,9 @@ run_position_parse(
 	return fail(f, FAIL_DATA, "the commit's metadata is \"%.*s\", not step=N", SHOWN_MAX, text);
 }
 
-/* Appends to the text of `used` bytes, cuts what has no room, and returns how many there are now. */
+/*
+ * Appends to the text of `used` bytes, cuts what has no room, and returns how many there are now.
+ */
 static size_t __attribute__((format(printf, 3, 4)))
 append(char out[static RUN_POSITION_APART_MAX], size_t used, const char *format, ...)
 {

@@ -86,8 +86,8 @@ struct replay_result {
 
 /*
  * FAIL_NONE: every byte is equal. FAIL_DATA: the first difference, or the steps are not published
- * yet. FAIL_FENCED: another process writes the other mix. FAIL_STOPPED: asked to stop; says at which
- * step, and that all before it are equal.
+ * yet. FAIL_FENCED: another process writes the other mix. FAIL_STOPPED: asked to stop; says at
+ * which step, and that all before it are equal.
  */
 enum fail_code replay(const struct replay_options *o, struct replay_result *out, struct failure *f);
 

@@ -1030,7 +1030,7 @@ part_fail_early(const struct part_options *o, struct failure *f)
 {
 	const char *name = part_domain(o);
 
-	if (!*o->empty || o->partitions > 1)
+	if (o->empty == NULL || !*o->empty || o->partitions > 1)
 		return fail(
 		    f, FAIL_STOPPED, "stopped before its first document; run it again to continue");
 	return fail(f, FAIL_STOPPED,
@@ -1086,7 +1086,8 @@ look(struct part *s, struct input_position *from, bool *from_start, bool *needed
 		return f->code;
 	resume = part_outputs_resume(s->outputs, &n);
 	resume_start(resume, n, from, from_start, needed);
-	*s->o->empty = is_fresh(s);
+	if (s->o->empty != NULL)
+		*s->o->empty = is_fresh(s);
 	return *needed ? FAIL_NONE : report_complete(s, f);
 }
 

@@ -55,7 +55,8 @@ struct part_options {
 	bool skip_missing;  /* files of a live domain that are gone are given up; live_order.h */
 	bool repeats;       /* a program that is followed does not begin where RIFFLE_RESUME says */
 	bool *mismatch; /* set where the first document of a resume was another: it may repeat */
-	bool *empty; /* set to whether nothing was published of the input yet, as far as is known */
+	bool *
+	    empty; /* NULL is accepted; set to whether nothing of the input is known to be published */
 	uint32_t partition, partitions;
 	uint32_t workers;
 	const char *label;         /* for progress: "code", or "code lane 2/4" */
@@ -76,8 +77,9 @@ enum fail_code part_look(const struct part_options *o, bool *needed, struct fail
 
 /*
  * Runs to the Ends. FAIL_STOPPED: asked to stop; all that was put is delivered, as far as
- * PART_FLUSH_MS allow, and the text says to the user how far it came. FAIL_BROKER, FAIL_TIMEOUT: another call resumes, with a new reader.
- * FAIL_DATA: the input has changed. FAIL_FENCED: another producer writes to a partition, or did.
+ * PART_FLUSH_MS allow, and the text says to the user how far it came. FAIL_BROKER, FAIL_TIMEOUT:
+ * another call resumes, with a new reader. FAIL_DATA: the input has changed. FAIL_FENCED: another
+ * producer writes to a partition, or did.
  */
 enum fail_code part_run(const struct part_options *o, struct failure *f);
 
