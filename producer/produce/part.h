@@ -55,7 +55,7 @@ struct part_options {
 	bool skip_missing;  /* files of a live domain that are gone are given up; live_order.h */
 	bool repeats;       /* a program that is followed does not begin where RIFFLE_RESUME says */
 	bool *mismatch; /* set where the first document of a resume was another: it may repeat */
-	bool *empty; /* may be NULL; set to whether nothing of the input seems to be published */
+	bool *empty;    /* may be NULL; set to whether nothing of the input seems to be published */
 	uint32_t partition, partitions;
 	uint32_t workers;
 	const char *label;         /* for progress: "code", or "code lane 2/4" */
