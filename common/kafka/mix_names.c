@@ -63,6 +63,7 @@ mix_names_fail(rd_kafka_t *rk, const char *topic, const char *mix, struct failur
 {
 	struct failure ignored;
 	struct nearest near;
+	bool exists = false;
 	char *topics;
 	size_t n = 0;
 
@@ -76,9 +77,15 @@ mix_names_fail(rd_kafka_t *rk, const char *topic, const char *mix, struct failur
 
 		at[size - sizeof(ledger_end)] = '\0';
 		nearest_list(&near, at);
+		exists = exists || strcmp(at, mix) == 0;
 		at += size;
 	}
-	nearest_fail_more(&near, "the broker has the mixes", f);
+	if (exists) { /* so its name is right */
+		kafka_fail_missing(f, topic);
+		fail_more(f, "; `riffle status` says what else the mix lacks");
+	} else {
+		nearest_fail_more(&near, "the broker has the mixes", f);
+	}
 	free(topics);
 	return f->code;
 }
