@@ -174,7 +174,7 @@ def dataset(stand_in, monkeypatch):
         __enter__, __exit__ = lambda self: self, lambda *_: None
         place = property(lambda self: Place(self.position, 0, np.zeros(1, np.int64)))
 
-        def _next(self, wait, whole):
+        def next(self, timeout=None):
             if self.position >= made.end:
                 return None
             self.position += 1

@@ -154,7 +154,7 @@ test_a_resume_begins_where_the_order_has_its_place(void **unused)
 
 	(void)unused;
 	for (size_t i = 0; i < 3; i++) {
-		assert_int_equal(live_order_file(&order, "abc" + i, 1, &p.file, &f), FAIL_NONE);
+		assert_int_equal(live_order_file(&order, &"abc"[i], 1, &p.file, &f), FAIL_NONE);
 		p.hash = i;
 		assert_int_equal(live_order_add(&order, &p, &f), FAIL_NONE);
 	}
