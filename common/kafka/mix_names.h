@@ -20,9 +20,9 @@ enum fail_code topics_ending(
     char **out, size_t *n, rd_kafka_t *rk, const char *end, int timeout_ms, struct failure *f);
 
 /*
- * FAIL_CONFIG: topic `topic` of the mix does not exist. If the mix has no ledger either, its name may
- * be mistyped, so the sentence names the nearest mix and those that the broker has, if it answers
- * within five seconds.
+ * FAIL_CONFIG: topic `topic` of the mix does not exist. If the mix has no ledger either, its name
+ * may be mistyped, so the sentence names the nearest mix and those that the broker has, if it
+ * answers within five seconds.
  */
 enum fail_code mix_names_fail(
     rd_kafka_t *rk, const char *topic, const char *mix, struct failure *f);
