@@ -1,6 +1,7 @@
 /* riffle rejects: what could not be used, where it is, and why. */
 #include <inttypes.h>
 #include <jansson.h>
+#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,15 +50,9 @@ struct group {
 	struct rejects rejects;
 };
 
-/* Which records were listed: hashes of their places and reasons. A zeroed one is empty. */
-struct listed {
-	uint64_t *hash; /* [room], owned, open addressing; 0: free */
-	size_t n, room; /* room is a power of two, or 0 */
-};
-
 struct listing {
 	const struct arguments *a;
-	struct listed listed;
+	void *listed; /* hashes of records, a tree of tsearch() */
 	uint64_t records;
 	struct group *group; /* owned */
 	size_t groups_n;
@@ -83,47 +78,34 @@ hash_record(const struct rejects_record *r)
 	for (int i = 0; i < REJECTS_FIELDS; i++)
 		if (i != REJECTS_STAGE && i != REJECTS_COUNT && r->field[i].text != NULL)
 			hash = XXH64(r->field[i].text, r->field[i].n, hash + (uint64_t)i);
-	return hash == 0 ? 1 : hash;
+	return hash;
 }
 
-static void
-put(struct listed *l, uint64_t hash)
+static int
+by_hash(const void *x, const void *y)
 {
-	size_t i = hash & (l->room - 1);
+	const uint64_t *a = x, *b = y;
 
-	while (l->hash[i] != 0)
-		i = (i + 1) & (l->room - 1);
-	l->hash[i] = hash;
-	l->n++;
+	return *a < *b ? -1 : *a > *b;
 }
 
+/* Whether a record of that hash was listed before; it is from now on. */
 static bool
-has(const struct listed *l, uint64_t hash)
+was_listed(struct listing *l, uint64_t hash)
 {
-	for (size_t i = hash & (l->room - 1); l->room > 0 && l->hash[i] != 0;
-	     i = (i + 1) & (l->room - 1))
-		if (l->hash[i] == hash)
-			return true;
-	return false;
-}
+	uint64_t *key = malloc(sizeof(*key));
+	void *at = NULL;
 
-/* Makes room for one more. At least half of it stays free. */
-static bool
-grow(struct listed *l)
-{
-	struct listed more = {.room = l->room == 0 ? 1024 : 2 * l->room};
-
-	if (l->n < l->room / 2)
+	if (key != NULL) {
+		*key = hash;
+		at = tsearch(key, &l->listed, by_hash);
+	}
+	l->no_memory |= at == NULL;
+	if (at == NULL || *(uint64_t **)at != key) {
+		free(key);
 		return true;
-	more.hash = calloc(more.room, sizeof(*more.hash));
-	if (more.hash == NULL)
-		return false;
-	for (size_t i = 0; i < l->room; i++)
-		if (l->hash[i] != 0)
-			put(&more, l->hash[i]);
-	free(l->hash);
-	*l = more;
-	return true;
+	}
+	return false;
 }
 
 static void
@@ -215,15 +197,9 @@ take(void *opaque, const struct rejects_record *r)
 {
 	struct listing *l = opaque;
 	char domain[FIELD_BYTES], reason[FIELD_BYTES];
-	uint64_t hash = hash_record(r);
 
-	if (has(&l->listed, hash))
+	if (was_listed(l, hash_record(r)))
 		return;
-	if (!grow(&l->listed)) {
-		l->no_memory = true;
-		return;
-	}
-	put(&l->listed, hash);
 	text_of(domain, &r->field[REJECTS_DOMAIN]);
 	text_of(reason, &r->field[REJECTS_REASON]);
 	count(l, domain, reason);
@@ -296,7 +272,7 @@ run(int argc, char **argv, struct failure *f)
 	else if (code == FAIL_NONE)
 		print_counts(&l);
 	free(l.group);
-	free(l.listed.hash);
+	tdestroy(l.listed, free);
 	config_close(c);
 	return code;
 }

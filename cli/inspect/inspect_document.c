@@ -261,17 +261,12 @@ fail_not_found(const struct answer *a, struct failure *f)
 {
 	const char *mix = a->o->mix, *what = a->o->what;
 	char domain[NAME_MAX_BYTES + 1];
-	struct nearest near;
 
 	if (a->domain_n > 0 && a->domain_n < sizeof(domain)) {
 		snprintf(domain, sizeof(domain), "%.*s", (int)a->domain_n, what);
 		fail(f, FAIL_USAGE, "no file ends in %s, and mix %s has no domain %s", what, mix,
 		    domain);
-		nearest_init(&near, domain);
-		for (size_t i = 0; i < a->last.domains_n; i++)
-			if (a->last.domain[i].name != NULL)
-				nearest_list(&near, a->last.domain[i].name);
-		return nearest_fail_more(&near, "it has", f);
+		return ledger_fail_domains(&a->last, domain, f);
 	}
 	if (!a->file_known) {
 		fail(f, FAIL_USAGE, "no training sequence of mix %s is from a file %s", mix, what);

@@ -105,12 +105,9 @@ enum fail_code
 request_words_known(
     const char *domain, const struct ledger *last, const struct config *c, struct failure *f)
 {
-	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
-		if (strcmp(last->domain[i].name, domain) == 0)
-			return FAIL_NONE;
-	for (size_t i = 0; i < c->domains_n; i++)
-		if (strcmp(c->domains[i].name, domain) == 0)
-			return FAIL_NONE;
+	if ((last != NULL && ledger_domain_named(last, domain) != NULL) ||
+	    config_domain_index(c, domain) >= 0)
+		return FAIL_NONE;
 	return fail_unknown(domain, last, c, f);
 }
 

@@ -32,11 +32,8 @@ prefix_of(enum ledger_change_kind kind)
 static enum fail_code
 choose_partition(struct control *c, const struct ledger *last, struct failure *f)
 {
-	const struct ledger_domain *d = NULL;
+	const struct ledger_domain *d = last == NULL ? NULL : ledger_domain_named(last, c->domain);
 
-	for (size_t i = 0; last != NULL && i < last->domains_n; i++)
-		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, c->domain) == 0)
-			d = &last->domain[i];
 	if (d != NULL && d->partitions_n > 0 && c->partition >= (int64_t)d->partitions_n)
 		return fail(f, FAIL_DATA, "domain %s has no partition %" PRId32 " (0 to %zu)",
 		    c->domain, c->partition, d->partitions_n - 1);

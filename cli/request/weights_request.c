@@ -9,10 +9,9 @@
 static bool
 is_mixed(const struct ledger *last, const char *domain)
 {
-	for (size_t i = 0; i < last->domains_n; i++)
-		if (last->domain[i].name != NULL && strcmp(last->domain[i].name, domain) == 0)
-			return last->domain[i].state != LEDGER_LEFT;
-	return false;
+	const struct ledger_domain *d = ledger_domain_named(last, domain);
+
+	return d != NULL && d->state != LEDGER_LEFT;
 }
 
 /* A weight of a domain that the configuration has and the mix has not means that it joins. */

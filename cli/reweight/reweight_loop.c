@@ -122,20 +122,11 @@ look(struct loop *l, struct failure *f)
 
 /* ---- one request ---- */
 
-static const struct ledger_domain *
-domain_of(const struct ledger *l, const char *name)
-{
-	for (size_t i = 0; i < l->domains_n; i++)
-		if (l->domain[i].name != NULL && strcmp(l->domain[i].name, name) == 0)
-			return &l->domain[i];
-	return NULL;
-}
-
 /* A domain that left or was dropped since has no weight that a request could change. */
 static bool
 is_drawn(const struct ledger *l, const char *name)
 {
-	const struct ledger_domain *d = domain_of(l, name);
+	const struct ledger_domain *d = ledger_domain_named(l, name);
 
 	return d != NULL && (d->state == LEDGER_ACTIVE || d->state == LEDGER_JOINING);
 }
@@ -162,7 +153,7 @@ fill_weights(
 		if (!is_drawn(last, job->domain[i]))
 			continue;
 		assert(c->weights_n < job->domains_n);
-		sum += domain_of(last, job->domain[i])->raw_weight;
+		sum += ledger_domain_named(last, job->domain[i])->raw_weight;
 		learned += weight[i];
 		c->weight[c->weights_n++] =
 		    (struct ledger_raw_weight){strdup(job->domain[i]), weight[i]};
@@ -385,22 +376,17 @@ look_at_domains(struct loop *l, const struct feedback *b, struct failure *f)
 {
 	struct ledger last = {0};
 	struct failure what = {0};
-	struct nearest near;
 	bool any = false;
 
 	l->domains_looked = true;
 	if (ledger_log_last(l->ledger, &last, &any, f) != FAIL_NONE)
 		return f->code;
 	for (size_t i = 0; any && what.code == FAIL_NONE && i < b->losses_n; i++) {
-		if (domain_of(&last, b->loss[i].domain) != NULL)
+		if (ledger_domain_named(&last, b->loss[i].domain) != NULL)
 			continue;
 		fail(
 		    &what, FAIL_DATA, "mix %s has no domain %s", l->job->a->mix, b->loss[i].domain);
-		nearest_init(&near, b->loss[i].domain);
-		for (size_t k = 0; k < last.domains_n; k++)
-			if (last.domain[k].name != NULL)
-				nearest_list(&near, last.domain[k].name);
-		nearest_fail_more(&near, "it has", &what);
+		ledger_fail_domains(&last, b->loss[i].domain, &what);
 	}
 	if (what.code != FAIL_NONE)
 		log_warning("reweight: REWEIGHT-DOMAIN rank %" PRIu32

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/base/nearest.h"
 #include "common/record/avro_record.h"
 
 static const struct avro_field partition_fields[] = {
@@ -134,6 +135,27 @@ void
 ledger_clear(struct ledger *l)
 {
 	avro_record_clear(&ledger_table, l);
+}
+
+const struct ledger_domain *
+ledger_domain_named(const struct ledger *l, const char *name)
+{
+	for (size_t i = 0; i < l->domains_n; i++)
+		if (l->domain[i].name != NULL && strcmp(l->domain[i].name, name) == 0)
+			return &l->domain[i];
+	return NULL;
+}
+
+enum fail_code
+ledger_fail_domains(const struct ledger *l, const char *unknown, struct failure *f)
+{
+	struct nearest near;
+
+	nearest_init(&near, unknown);
+	for (size_t i = 0; i < l->domains_n; i++)
+		if (l->domain[i].name != NULL)
+			nearest_list(&near, l->domain[i].name);
+	return nearest_fail_more(&near, "it has", f);
 }
 
 uint64_t

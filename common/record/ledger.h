@@ -164,6 +164,15 @@ void ledger_clear(struct ledger *l);
 bool ledger_compare(const struct ledger *a, const struct ledger *b, const char *const *except,
     struct avro_difference *out);
 
+/* The domain of that name, borrowed; NULL: the mix has none. */
+const struct ledger_domain *ledger_domain_named(const struct ledger *l, const char *name);
+
+/*
+ * Ends a sentence about an unknown domain with those that the mix has: " (did you mean web?); it
+ * has code, web". Returns the code that `f` holds.
+ */
+enum fail_code ledger_fail_domains(const struct ledger *l, const char *unknown, struct failure *f);
+
 /* The step at which a record knows a training run; 0 as well where it does not know it. */
 uint64_t ledger_run_step(const struct ledger *l, const char *run);
 

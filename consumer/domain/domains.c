@@ -259,12 +259,9 @@ count_open(const struct domains_facts *d)
 static uint64_t
 count_in_ledger(const struct ledger *l, const char *name)
 {
-	uint64_t sum = 0;
+	const struct ledger_domain *d = ledger_domain_named(l, name);
 
-	for (size_t i = 0; i < l->domains_n; i++)
-		if (strcmp(l->domain[i].name, name) == 0)
-			sum = ledger_domain_sequences(&l->domain[i]);
-	return sum;
+	return d == NULL ? 0 : ledger_domain_sequences(d);
 }
 
 /*

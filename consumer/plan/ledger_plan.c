@@ -105,15 +105,6 @@ text_of(struct walk *w, const json_t *object, const char *key)
 
 /* ---- domains ---- */
 
-static const struct ledger_domain *
-domain_named(const struct ledger *l, const char *name)
-{
-	for (size_t i = 0; i < l->domains_n; i++)
-		if (l->domain[i].name != NULL && strcmp(l->domain[i].name, name) == 0)
-			return &l->domain[i];
-	return NULL;
-}
-
 static enum fail_code
 set_lengths(struct mixer_source *s, const struct ledger_domain *d, struct failure *f)
 {
@@ -171,7 +162,7 @@ add_sources(struct memory *m, struct walk *w, const struct ledger *l, json_t *do
 		return fail_memory(f);
 	json_object_foreach(domains, name, value)
 	{
-		const struct ledger_domain *d = domain_named(l, name);
+		const struct ledger_domain *d = ledger_domain_named(l, name);
 
 		if (strcmp(before, name) >= 0 || !names_valid(name))
 			w->wrong = "domains";

@@ -28,7 +28,6 @@ wait_words_remedy(const struct wait_words_run *run)
 {
 	struct text t = {0};
 
-	text_add(&t, run->apart[0] != '\0' ? ": " : "; ");
 	add_remedy(&t, run);
 	return text_take(&t);
 }

@@ -26,7 +26,7 @@ char *wait_words_lead(
     const struct wait_words_run *run, size_t n, uint64_t step, uint64_t max_lead_steps);
 
 /*
- * The remedy for one run, after a clause about where it stands: "; start its trainers ..." or ": is
+ * The remedy for one run, to follow a clause about where it stands: "start its trainers ..." or "is
  * the rank that reads them running? ...". Gives the text (free); NULL: no memory.
  */
 char *wait_words_remedy(const struct wait_words_run *run);

@@ -813,10 +813,10 @@ static void __attribute__((format(printf, 4, 5))) problem_of_run(
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	problem(st, code, "%s%s%s", text,
-	    st->config_fixed ? "; once this file is set back (STATUS-CONFIG), " : "",
-	    remedy == NULL     ? "; start its trainers"
-	    : st->config_fixed ? remedy + strlen("; ") /* or ": " */
-			       : remedy);
+	    st->config_fixed      ? "; once this file is set back (STATUS-CONFIG), "
+	    : r->apart[0] != '\0' ? ": "
+				  : "; ",
+	    remedy == NULL ? "start its trainers" : remedy);
 	free(remedy);
 }
 

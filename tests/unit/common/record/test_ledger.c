@@ -589,6 +589,24 @@ test_the_step_of_a_run_is_none_of_another_and_never_negative(void **unused)
 	assert_int_equal(ledger_run_step(&l, "min"), 0);
 }
 
+static void
+test_a_domain_is_found_by_its_whole_name_and_an_unknown_one_told_with_all(void **unused)
+{
+	char web[] = "web", code[] = "code";
+	struct ledger_domain domain[] = {{.name = NULL}, {.name = code}, {.name = web}};
+	struct ledger l = {.domain = domain, .domains_n = 3};
+	struct failure f = {0};
+
+	(void)unused;
+	assert_ptr_equal(ledger_domain_named(&l, "web"), &domain[2]);
+	assert_ptr_equal(ledger_domain_named(&l, "code"), &domain[1]);
+	assert_null(ledger_domain_named(&l, "we"));
+	assert_null(ledger_domain_named(&l, "webs"));
+	fail(&f, FAIL_DATA, "no domain webs");
+	assert_int_equal(ledger_fail_domains(&l, "webs", &f), FAIL_DATA);
+	assert_string_equal(f.text, "no domain webs (did you mean web?); it has code, web");
+}
+
 /* ---- limits ---- */
 
 static void
@@ -779,6 +797,8 @@ main(void)
 	    cmocka_unit_test(test_a_list_above_its_limit_is_refused_when_read),
 	    cmocka_unit_test(test_an_earlier_schema_is_read_by_name_with_fresh_values_for_the_rest),
 	    cmocka_unit_test(test_a_schema_that_is_none_is_refused),
+	    cmocka_unit_test(
+		test_a_domain_is_found_by_its_whole_name_and_an_unknown_one_told_with_all),
 	    cmocka_unit_test(test_an_unknown_fingerprint_is_an_error_that_says_so),
 	    cmocka_unit_test(test_threads_do_not_disturb_each_other),
 	};
