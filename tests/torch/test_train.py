@@ -50,8 +50,8 @@ def test_a_chat_set_is_trained_on_what_the_assistant_says_alone(bootstrap, tmp_p
         assert [e.step for e in found] == list(range(60)) and [e.value for e in found] == pytest.approx(values, rel=1e-5)
 
 
-def test_a_writer_of_wandb_has_the_values_of_each_step(package, tmp_path, monkeypatch):
-    """Its own files, written without a server."""
+def test_a_writer_of_wandb_has_the_values_of_each_step(package, wait_for, tmp_path, monkeypatch):
+    """Its own files, written without a server, by a process of its own that may end after finish()."""
     assert package.riffle
     monkeypatch.setenv("WANDB_MODE", "offline")
     monkeypatch.setenv("WANDB_DIR", str(tmp_path))
@@ -64,5 +64,5 @@ def test_a_writer_of_wandb_has_the_values_of_each_step(package, tmp_path, monkey
     log.write(3, values)
     log.close()
     [written] = tmp_path.glob("wandb/offline-run-*/*.wandb")
-    text = written.read_bytes()
-    assert all(name.encode() in text for name in values) and b"0.65" in text
+    wanted = [*map(str.encode, values), b"0.65"]
+    wait_for(lambda: all(text in written.read_bytes() for text in wanted), f"{values} in {written}")
