@@ -59,7 +59,7 @@ enum { FIXED, LIVE, DOMAINS_N };
 
 static uint64_t fixed_sequences[3], live_sequences[1];
 static bool fixed_sealed[3], live_sealed[1];
-static struct domains_facts facts[DOMAINS_N + 1];
+static struct domains_facts facts[DOMAINS_N + 2]; /* the last one is no domain's */
 static struct domains domains = {.facts = facts};
 
 /* A mixer that counts with 10 + 20 sequences of one domain, and 5 of a live one. */
@@ -95,6 +95,7 @@ open_domains(void)
 	    .partitions_n = 2,
 	    .sequences = fixed_sequences,
 	    .sealed = fixed_sealed};
+	facts[3].live = true;
 	domains.n = 3;
 	ask_fails = FAIL_NONE;
 	changes = 0;
@@ -286,13 +287,15 @@ test_a_standby_reads_the_ledger_once_a_second_and_logs_what_has_changed(void **u
 	    {140999, true, FAIL_BROKER, false, 0, 0, LEDGER_STEPS, FAIL_NONE, false, ""},
 	    {142000, true, FAIL_TIMEOUT, false, 0, 0, LEDGER_STEPS, FAIL_NONE, false,
 		"MIX-STANDBY why it could not"},
-	    {151999, true, FAIL_BROKER, true, 1, 1, LEDGER_END, FAIL_NONE, false, ""},
-	    {153000, true, FAIL_NONE, true, 9, 2, LEDGER_STEPS, FAIL_NONE, false,
-		"active=0000000000000009 step=2 version=3 silent_s=22.0"},
-	    {154000, true, FAIL_CONFIG, true, 1, 1, LEDGER_END, FAIL_CONFIG, false, ""},
-	    {155000, true, FAIL_FENCED, true, 1, 1, LEDGER_END, FAIL_FENCED, false, ""},
-	    {156000, true, FAIL_DATA, true, 1, 1, LEDGER_END, FAIL_DATA, false, ""},
-	    {157000, true, FAIL_NONE, true, 9, 4, LEDGER_END, FAIL_NONE, true, ""},
+	    {150999, true, FAIL_BROKER, true, 1, 1, LEDGER_END, FAIL_NONE, false, ""},
+	    {152000, true, FAIL_BROKER, true, 1, 1, LEDGER_END, FAIL_NONE, false,
+		"MIX-STANDBY why it could not"},
+	    {162000, true, FAIL_NONE, true, 9, 2, LEDGER_STEPS, FAIL_NONE, false,
+		"active=0000000000000009 step=2 version=3 silent_s=31.0"},
+	    {163000, true, FAIL_CONFIG, true, 1, 1, LEDGER_END, FAIL_CONFIG, false, ""},
+	    {164000, true, FAIL_FENCED, true, 1, 1, LEDGER_END, FAIL_FENCED, false, ""},
+	    {165000, true, FAIL_DATA, true, 1, 1, LEDGER_END, FAIL_DATA, false, ""},
+	    {166000, true, FAIL_NONE, true, 9, 4, LEDGER_END, FAIL_NONE, true, ""},
 	};
 	const struct config config = {.mix = {.name = (char *)"m"}};
 	struct attach attach = {.config = &config};
