@@ -324,7 +324,7 @@ a_line_has_the_time_at_which_it_was_logged(void **state)
 		const char *time = text + rows[i].from, *prefix = "{\"time\":\"";
 		struct capture c;
 
-		/* time() may be a tick behind the clock. */
+		/* time() lags by up to one tick. */
 		log_json(before, clock_wall_ms() - 20, LOG_INFO, "");
 		capture_begin(&c);
 		log_set_form(rows[i].form);

@@ -7,7 +7,7 @@
 static struct ledger_mix ours, foreign;
 static rd_kafka_t *reader;
 
-/* The ledger of a mix, which stands at step `steps`; -1: it is empty. */
+/* Writes the ledger of a mix with `steps` steps. -1 leaves it empty. */
 static void
 write_ledger(const char *topic, const struct ledger_mix *x, int64_t steps)
 {

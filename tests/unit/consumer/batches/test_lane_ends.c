@@ -1,6 +1,6 @@
 /*
- * lane_ends.h: what is damage beside a ledger and what is not, and which record of a log is a lane's
- * last one. Lanes and handles are replaced here, so that a log is a text.
+ * lane_ends.h: which ends are damage compared with a ledger, and which record of a log is the last
+ * one of a lane. This program replaces lanes and handles, so that a log is a text.
  */
 #include "consumer/batches/lane_ends.h"
 
@@ -294,7 +294,7 @@ hold_record(struct lanes *l, uint32_t lane, uint64_t step, bool last)
 	wire_writer_close(&w);
 }
 
-/* Steps of the lane that stand before an offset, those that were deleted included (each is one). */
+/* Counts the steps of the lane before an offset. Each deleted offset counts as one. */
 static uint64_t
 steps_before(const char *log, uint32_t lane, int64_t offset)
 {
@@ -366,7 +366,7 @@ the_last_record_is_found_however_much_stands_behind_it(void **unused)
 	    {1, 1, {"---a......"}, {3}, {3}, {false}, 3},
 	    {1, 1, {"---......."}, {-1}, {0}, {false}, 3},
 	    {1, 1, {"aa.A."}, {3}, {2}, {true}, 1},
-	    /* A lane waits for none of the others. */
+	    /* Other lanes do not delay a lane. */
 	    {2, 2, {"aa.", "bb."}, {1, 1}, {1, 1}, {false}, 1},
 	    {2, 2, {"aa.", "b......"}, {1, 0}, {1, 0}, {false}, 3},
 	    {2, 2, {"a......", "bb."}, {0, 1}, {0, 1}, {false}, 3},
@@ -475,7 +475,7 @@ a_last_record_is_one_of_its_mix_and_lane(void **unused)
 
 static char decided, undecided;       /* what the two kinds of handles point to */
 static int64_t now_ms, open_until_ms; /* markers are written then */
-static int64_t hangs[LANES_MOST];     /* offsets behind the visible end, of each partition, */
+static int64_t hangs[LANES_MOST];     /* offsets after the visible end, of each partition, */
 static int64_t ledger_hangs;          /* and of the ledger */
 static int pauses;
 

@@ -1,6 +1,6 @@
 /*
  * assembler.h: which draws it announces and releases, and what becomes of bad, late and dry ones.
- * The feed is replaced here: it loads what was announced when it is told to.
+ * This program replaces the feed: a poll loads as many announced sequences as a test says.
  */
 #include "consumer/derive/assembler.h"
 
@@ -200,7 +200,8 @@ open_assembler(const struct mixer_plan *p)
 
 	quarantines = 0;
 	assert_int_equal(
-	    assembler_open(&a, mixes_open(p), handle, note_quarantined, &quarantines, &f), FAIL_NONE);
+	    assembler_open(&a, mixes_open(p), handle, note_quarantined, &quarantines, &f),
+	    FAIL_NONE);
 	return a;
 }
 
@@ -401,7 +402,7 @@ test_a_step_that_does_not_come_in_time_stays_the_next_one(void **unused)
 	}
 }
 
-/* Bad ones stand anywhere, also twice in a step: each is told once, and passed over. */
+/* Bad sequences may be anywhere, also twice in a step. Each is reported once and skipped. */
 static void
 test_a_bad_sequence_is_told_once_and_is_in_no_step(void **unused)
 {

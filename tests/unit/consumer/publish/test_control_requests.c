@@ -251,7 +251,7 @@ test_each_kind_of_request_has_its_judge(void **unused)
 	close_scene(&s);
 }
 
-/* A run's position goes back to a step that is published and that its commits stand at. */
+/* A run's position goes back to a published step at which all of its commits are. */
 static void
 test_a_run_is_reset_to_where_its_commits_stand_and_each_rule_refuses(void **unused)
 {

@@ -82,7 +82,7 @@ open_domains(void)
 	fixed_sealed[0] = fixed_sealed[1] = true;
 	live_sequences[0] = 5;
 	live_sealed[0] = false;
-	/* In another order than the mixer's, and with one that it does not have. */
+	/* Their order differs from the mixer's, and the mixer does not have `other`. */
 	facts[0] = (struct domains_facts){.name = "live",
 	    .topic = "c.live",
 	    .live = true,

@@ -990,18 +990,18 @@ test_steps_go_to_the_other_mix_as_if_a_mixer_had_published_them(void **unused)
 		START_AT("4") "begin 4 lanes 5 lanes other:STEPS:4..6 ledger commit "
 			      "begin 6 lanes 7 lanes last 8 lanes other:END:6..8 ledger commit ",
 		4},
-	    /* Records before and at the first step are none of the other mix. */
+	    /* The other mix gets no records that end at or before its first step. */
 	    {{3, 4, 8}, 3, -1, 1000,
 		START_AT("4") "begin 4 lanes 5 lanes 6 lanes 7 lanes last 8 lanes "
 			      "other:END:4..8 ledger commit ",
 		4},
-	    /* One that answers requests has no steps. */
+	    /* A record that answers requests has no steps. */
 	    {{6, 6, 10}, 3, -1, 1000,
 		START_AT("4") "begin 4 lanes 5 lanes other:STEPS:4..6 ledger commit "
 			      "begin other:STEPS:6..6 ledger commit "
 			      "begin 6 lanes 7 lanes last 8 lanes other:END:6..8 ledger commit ",
 		4},
-	    /* It is resumed where it stands. */
+	    /* It is resumed at its next step. */
 	    {{6, 10}, 2, 5, 1000,
 		START_AT("5") "begin 5 lanes other:STEPS:5..6 ledger commit "
 			      "begin 6 lanes 7 lanes last 8 lanes other:END:6..8 ledger commit ",
