@@ -664,6 +664,8 @@ test_the_mix_is_that_of_the_option_before_that_of_the_file(void **unused)
 				assert_string_equal(c->mix.name, rows[i].name);
 			else
 				assert_string_equal(name, rows[i].name);
+			if (!own && rows[i].mix != NULL && at != NULL) /* the rest is the file's */
+				assert_string_equal(c->mix.name, "pre");
 			config_close(c);
 		}
 }
