@@ -10,7 +10,7 @@ test_a_check_says_what_the_file_stands_for(void **unused)
 {
 	static const struct {
 		size_t line;
-		const char *text, *says; /* behind "FOLDER/run.yml: ", for each line */
+		const char *text, *says; /* follows "FOLDER/run.yml: " in each line */
 	} rows[] = {
 	    {0, "", "ok: corpus demo, 2 domains, mix pretrain: 16 x 8 tokens a step on 4 lanes\n"},
 	    {13, "  weights: {web: 0.25, code: 0.75}",
@@ -81,7 +81,7 @@ static void
 test_what_lies_beside_the_files_of_a_domain_is_warned_of_ten_times(void **unused)
 {
 	static const struct {
-		size_t files; /* of them, so many are not read */
+		size_t files; /* that are not read */
 		int lines;
 		const char *last;
 	} rows[] = {

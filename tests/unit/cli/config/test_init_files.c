@@ -75,7 +75,7 @@ test_files_become_domains_by_folder_kind_and_field(void **unused)
 	    {"d: a.jsonl; code: code/a.jsonl; web: web/a.jsonl",
 		{"code/a.jsonl", "a.jsonl", "web/a.jsonl"}},
 	    {"web: web/deep/er/a.jsonl web/z.jsonl", {"web/z.jsonl", "web/deep/er/a.jsonl"}},
-	    /* The larger group of a folder has its name, the other one that of its kind too. */
+	    /* The larger group gets the folder's name, the smaller one also its kind's. */
 	    {"d-text: a.jsonl; d: b.txt c.txt", {"a.jsonl", "b.txt", "c.txt"}},
 	    {"d: a.jsonl; d-txt: b.txt", {"a.jsonl", "b.txt"}},
 	    /* Sets in one folder are one domain. */
@@ -431,7 +431,7 @@ test_what_cannot_be_walked_is_refused_or_left_out(void **unused)
 	assert_string_equal(f.text, "reading folder nowhere: No such file or directory");
 	init_files_close(&l);
 	for (int i = 0; i <= INIT_DEPTH_MAX; i++) {
-		if (i == INIT_DEPTH_MAX) { /* beside the folder that is too deep */
+		if (i == INIT_DEPTH_MAX) { /* next to the folder that is too deep */
 			snprintf(path + n, sizeof(path) - n, "/b.jsonl");
 			put(path, TEXT);
 		}
@@ -640,7 +640,7 @@ test_the_length_follows_the_smallest_domain(void **unused)
 {
 	static const struct {
 		const char *ending;
-		size_t bytes; /* of text, 5 make a token; of packed text, 5/3; of ids 4 */
+		size_t bytes; /* per token: 5 of text, 5/3 of packed text, 4 of ids */
 		unsigned length;
 	} rows[] = {
 	    {".txt", 16 * 2048 * 5, 2048},

@@ -14,7 +14,7 @@
 #define AWAY   "Host: mixer.example\r\n"
 
 static char metrics[] = "riffle_up 1\n";
-static bool no_metrics; /* the command has none now */
+static bool no_metrics; /* the command cannot give any */
 
 static char *
 text_of(void *opaque)

@@ -287,7 +287,7 @@ test_a_reading_of_a_mix_commits_what_is_out_however_it_ends(void **unused)
 		"read: the mix ends before step 40: 0 of 5 steps were read", 0},
 	    {"e", "o", 0, 9, 0, FAIL_NONE, "", "read: mix pre ended before step 40", 0},
 	    {"oe", "o", 0, 0, 0, FAIL_NONE, "r", "", 0},
-	    /* It waits for ever, or for so many seconds for each step. */
+	    /* It waits forever, or timeout_s seconds for each step. */
 	    {"tttttttttttto", "o", 1, 0, 0, FAIL_NONE, "r", "", 2400},
 	    {"ttttot", "o", 9, 1, 1, FAIL_TIMEOUT, "rc41!", "said t", 1800},
 	    {"t", "o", 9, 1, 2, FAIL_TIMEOUT, "", "said t", 2000},
@@ -297,7 +297,7 @@ test_a_reading_of_a_mix_commits_what_is_out_however_it_ends(void **unused)
 	    {"ou", "o", 9, 9, 0, FAIL_CONFIG, "r", "said u", 0},
 	    {"om", "o", 9, 9, 0, FAIL_MEMORY, "r", "said m", 0},
 	    {"ox", "o", 9, 9, 0, FAIL_DATA, "r", "earliest retained step is 70", 0},
-	    /* A signal ends it behind the step at hand. */
+	    /* After a signal it finishes the current step. */
 	    {"os", "o", 9, 9, 0, FAIL_NONE, "rc41!",
 		"read: stopped before step=41: all steps before it are committed", 200},
 	    {"oS", "o", 9, 9, 0, FAIL_NONE, "rrc42!",
@@ -424,7 +424,7 @@ test_commits_that_would_be_taken_back_are_warned_of(void **unused)
 	    {"it goes back", 30, 40, 1, true, true},
 	    {"it goes on", 40, 40, 1, true, false},
 	    {"it commits nothing", 30, 40, 0, true, false},
-	    {"it starts where it was", 30, 40, 1, false, false},
+	    {"it starts at the commit", 30, 40, 1, false, false},
 	    {"nobody knows", 30, UINT64_MAX, 1, true, false},
 	};
 

@@ -17,7 +17,7 @@ note(struct serve_requests *r, int64_t control_end, int64_t offset, struct ledge
 	serve_requests_note(r, &st);
 }
 
-/* Nobody has read yet: it is wanted where there may be something. */
+/* Nothing has been read yet, so a read is wanted if there may be something. */
 static void
 test_the_first_read_is_wanted_unless_there_is_no_topic(void **unused)
 {
@@ -65,7 +65,7 @@ test_a_later_read_is_wanted_for_what_changes_the_list(void **unused)
 		size_t pending_n;
 		bool wanted;
 	} rows[] = {
-	    {"as it was read", 2, 7, 2, 3, 0, false},
+	    {"nothing new", 2, 7, 2, 3, 0, false},
 	    {"a request", 3, 7, 2, 3, 0, true},
 	    {"the topic was emptied", 0, 7, 2, 3, 0, true},
 	    {"the topic is gone", -1, 7, 2, 3, 0, false},

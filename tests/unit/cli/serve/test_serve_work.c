@@ -326,7 +326,7 @@ test_a_job_is_answered_as_its_command_ends(void **unused)
 		"open weights print "},
 	    {SERVE_WEIGHTS, CHANGE_ID, NULL, FAIL_NONE, REQUEST_UNSENT, false, 200,
 		"q1 for ann, named, dry", "open weights print "},
-	    /* A refusal of the mix is an answer; of words it is not. */
+	    /* If the mix refuses a change, that is an answer. If the words are wrong, it is not. */
 	    {SERVE_WEIGHTS, CHANGE, "print", FAIL_DATA, REQUEST_SENT, true, 200, "new for ann",
 		"open weights print "},
 	    {SERVE_WEIGHTS, CHANGE, "print", FAIL_DATA, REQUEST_UNSENT, false, 400,

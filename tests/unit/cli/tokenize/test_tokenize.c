@@ -1,6 +1,6 @@
 /*
  * tokenize_job.h, with the tokenizer of the 256 bytes and some pairs: exact lines, totals, and
- * where a run ends that meets a line which cannot be done. And what the command refuses.
+ * the end of a run at a line that cannot be read. Also what the command refuses.
  */
 #include "cli/tokenize/tokenize_job.h"
 
@@ -52,7 +52,7 @@ run(struct tokenize_job_task task, uint32_t threads, const char *name, const cha
 
 struct row {
 	const char *lines, *printed;
-	const char *why; /* behind "FOLDER/NAME: "; NULL: all is done */
+	const char *why; /* after "FOLDER/NAME: "; NULL: it succeeds */
 	struct tokenize_job_totals totals;
 };
 
@@ -148,7 +148,7 @@ test_each_line_of_ids_becomes_a_line_of_text(void **unused)
 	CHECK_ROWS(&(struct tokenize_job_task){.decode = true}, "in.jsonl", rows);
 }
 
-/* More chunks than threads have jobs: the order is that of the input, whoever is ready first. */
+/* There are more chunks than jobs, and threads finish in any order. The output keeps the input's. */
 static void
 test_many_threads_keep_the_order_of_the_lines(void **unused)
 {

@@ -14,10 +14,10 @@ enum { TOPICS_MAX = 16 };
 /* ---- a broker by script ---- */
 
 static struct {
-	char there[512]; /* names, each with a blank behind it */
+	char there[512]; /* names, each followed by a blank */
 	char trace[1024];
 	const char *wrong; /* a topic that has a partition too few */
-	int lags;          /* so many times another broker answers, which knows of no change yet */
+	int lags;          /* how often another broker answers that does not know the change yet */
 	char known[512];   /* what that one knows */
 	int64_t minutes;   /* of committed offsets */
 } broker;
