@@ -1,14 +1,15 @@
-/* command.h: whole commands that need no broker, or fail before they ask one. */
+/* command.h: whole commands, without a broker and with librdkafka's mock cluster. */
 #include "cli/command.h"
 
 #include "tests/unit/capture.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/mock_domain.h"
 #include "tests/unit/printed.h"
 #include "tests/unit/tiktoken_file.h"
 
 enum { WORDS_MAX = 16 };
 
-static char said[16384]; /* by the last command, without times */
+static char said[16384]; /* by the last command, without times and librdkafka's lines */
 static char was[1024];   /* the folder of the program; a test runs in its own */
 
 /* Runs "NAME WORD..." in the folder. *out: what it prints (free). */
@@ -38,7 +39,9 @@ run(const char *line, char **out)
 	printed_end(&p);
 	capture_end_lines(&log, whole, sizeof(whole));
 	for (char *event = strtok(whole, "\n"); event != NULL; event = strtok(NULL, "\n"))
-		n += (size_t)snprintf(said + n, sizeof(said) - n, "%s\n", strchr(event, ' ') + 1);
+		if (strstr(event, " kafka: ") == NULL)
+			n += (size_t)snprintf(
+			    said + n, sizeof(said) - n, "%s\n", strchr(event, ' ') + 1);
 	said[n] = '\0';
 	*out = p.text;
 	return code;
@@ -161,6 +164,16 @@ set_variable(const char *name, const char *value)
 		setenv(name, value, 1);
 }
 
+/* Figures that are others in each run. */
+static void
+hide_seconds(char *text)
+{
+	char *at = strstr(text, "seconds=");
+
+	if (at != NULL)
+		memcpy(at, "seconds=...", sizeof("seconds=..."));
+}
+
 static void
 assert_runs(const char *line, enum fail_code code, const char *failure, const char *printed,
     const char *log)
@@ -168,6 +181,7 @@ assert_runs(const char *line, enum fail_code code, const char *failure, const ch
 	char *out;
 
 	assert_int_equal(run(line, &out), code);
+	hide_seconds(out);
 	assert_string_equal(f.text, failure);
 	printed_compare(out, printed);
 	printed_compare(said, log);
@@ -280,6 +294,23 @@ static const struct {
 	""},
     {"tokenize --tokenizer t.tiktoken --pattern gpt2 a.txt", FAIL_NONE, "",
 	"{\"tokens\":[257,32,256,260,10]}\n", ""},
+    {"tokenize --tokenizer t.tiktoken --pattern gpt2 --count --threads 1 a.jsonl", FAIL_NONE, "",
+	"documents=3 bytes=10 tokens=6 seconds=...", ""},
+    {"tokenize --tokenizer t.tiktoken --pattern gpt2 --count --decode ids.jsonl", FAIL_NONE, "",
+	"documents=3 bytes=14 tokens=10 seconds=...", ""},
+    {"acls rejects --principal User:O'Brien -c mix.yml", FAIL_NONE, "",
+	"\"$@\" --add --allow-principal 'User:O'\\''Brien' --operation Read --topic c.rejects\n",
+	""},
+    {"acls rejects --principal User:x -c mix.yml --table", FAIL_NONE, "",
+	"READ\ttopic\tliteral\tc.rejects\n", ""},
+    {"acls rejects --principal User:x -c mix.yml --remove", FAIL_NONE, "",
+	"\"$@\" --remove --force --allow-principal 'User:x' --operation Read --topic c.rejects\n",
+	""},
+    {"acls none --principal User:x -c mix.yml", FAIL_USAGE,
+	"no rights are known for none (there are: topics, topics-create, topics-delete, produce, "
+	"mix, read, weights, skip, requests, runs, runs-forget, reweight, status, serve, "
+	"serve-changes, rejects, inspect, replay, repair, export, retain)",
+	"", ""},
     {"tokenize", FAIL_USAGE, "which tokenizer? give --tokenizer FILE", "", ""},
     {"tokenize --tokenizer none a.jsonl", FAIL_IO,
 	"tokenizer none: cannot be opened: No such file or directory", "", ""},
@@ -322,7 +353,6 @@ static const struct {
     {"inspect -c mix.yml x", FAIL_USAGE, "STEP: not a step: x", "", ""},
     {"inspect -c mix.yml 1 --document a", FAIL_USAGE,
 	"--document: goes without STEP, --text and --tokens", "", ""},
-
     {"read -c mix.yml --set valid", FAIL_USAGE, "--set: which domain? give --domain NAME", "", ""},
     {"read -c mix.yml --from-step 1 --from-time x", FAIL_USAGE,
 	"--from-step or --from-time, not both", "", ""},
@@ -357,12 +387,173 @@ test_commands_without_a_broker(void **unused)
 	}
 }
 
+/* ---- with a broker ---- */
+
+/* Sequences: a has 6, b has 2. */
+static const char sized[] = "corpus: c\n"
+			    "tokenizer: {file: none.tiktoken, pattern: gpt2}\n"
+			    "sequence_length: 8\n"
+			    "domains:\n"
+			    "  a: {train: a.jsonl}\n"
+			    "  b: {train: b.jsonl}\n"
+			    "mix: {name: m, global_batch: 4, lanes: 2}\n";
+
+static void
+write_reject(const char *const *header, const char *bytes, size_t n)
+{
+	rd_kafka_headers_t *headers = rd_kafka_headers_new(8);
+
+	for (; *header != NULL; header += 2) {
+		char name[64];
+
+		snprintf(name, sizeof(name), "riffle.error.%s", header[0]);
+		rd_kafka_header_add(headers, name, -1, header[1], -1);
+	}
+	assert_int_equal(rd_kafka_producev(mock_writer, RD_KAFKA_V_TOPIC("c.rejects"),
+			     RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE((void *)(uintptr_t)bytes, n),
+			     RD_KAFKA_V_HEADERS(headers), RD_KAFKA_V_TIMESTAMP(1700000000000),
+			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_COPY), RD_KAFKA_V_END),
+	    RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(rd_kafka_flush(mock_writer, MOCK_WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+}
+
+/* What producers and a mixer could not use: one record twice, and each of its neighbours. */
+static void
+write_rejects(void)
+{
+	static const struct {
+		const char *header[16], *bytes;
+	} row[] = {
+	    {{"stage", "produce", "domain", "a", "file", "f", "line", "1", "byte", "0", "count",
+		 "1", "reason", "no field 7"},
+		"{\"x\": \"\xff\t\"}"},
+	    {{"stage", "produce", "domain", "a", "file", "f", "line", "1", "byte", "0", "count",
+		 "2", "reason", "no field 7"},
+		"{\"x\": \"\xff\t\"}"},
+	    {{"stage", "produce", "domain", "a", "file", "f", "line", "2", "byte", "9", "count",
+		 "2", "reason", "no field 8"},
+		"{\"x\": \"\xff\t\"}"},
+	    {{"stage", "produce", "domain", "a", "file", "f", "line", "2", "byte", "9", "count",
+		 "2", "reason", "no field 8"},
+		"other"},
+	    {{"stage", "produce", "domain", "b", "file", "f", "line", "2", "byte", "9", "count",
+		 "2", "reason", "no field 8"},
+		"other"},
+	    {{"stage", "mix", "domain", "b", "topic", "c.b", "partition", "0", "offset", "3",
+		 "reason", "hash"},
+		""},
+	};
+	char large[300];
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
+		write_reject(row[i].header, row[i].bytes, strlen(row[i].bytes));
+	memset(large, 'x', sizeof(large));
+	write_reject(row[4].header, large, sizeof(large));
+}
+
+static const struct {
+	const char *line;
+	enum fail_code code;
+	const char *failure, *printed, *said;
+} asked[] = {
+    {"plan -c sized.yml -s mix.weights=uniform --draws 4", FAIL_NONE, "",
+	"0\ta\t0\n"
+	"1\tb\t0\n"
+	"2\ta\t1\n"
+	"3\tb\t1\n",
+	""},
+    {"inspect -c sized.yml 0", FAIL_DATA,
+	"step 0 of mix m is not published yet: the mix has not begun: run `riffle mix`", "", ""},
+    {"inspect -c sized.yml --mix other 0", FAIL_DATA,
+	"step 0 of mix other is not published yet: the mix has not begun: run `riffle mix`", "",
+	""},
+    {"inspect -c sized.yml --document f:3", FAIL_DATA, "mix m has not started: its ledger is empty",
+	"", ""},
+    {"rejects -c sized.yml", FAIL_NONE, "",
+	"a\tf:1\tno field 7\t{\"x\": \"..\"}\n"
+	"a\tf:2\tno field 8\t{\"x\": \"..\"}\n"
+	"a\tf:2\tno field 8\tother\n"
+	"b\tf:2\tno field 8\tother\n"
+	"b\tc.b/0 offset 3\thash\t\n"
+	"b\tf:2\tno field "
+	"8\txxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	"xxxxxxxxxxxxx...\n"
+	"6 records\n"
+	"a: 3 no field N\n"
+	"b: 2 no field N, 1 hash\n",
+	""},
+    {"rejects -c sized.yml --count", FAIL_NONE, "",
+	"6 records\n"
+	"a: 3 no field N\n"
+	"b: 2 no field N, 1 hash\n",
+	""},
+    {"rejects -c sized.yml --domain b --json", FAIL_NONE, "",
+	"{\"record\":4,\"time_ms\":1700000000000,\"stage\":\"produce\",\"domain\":\"b\",\"reason\":"
+	"\"no field "
+	"8\",\"file\":\"f\",\"line\":2,\"byte\":9,\"count\":2,\"begins\":\"other\",\"bytes\":5}\n"
+	"{\"record\":5,\"time_ms\":1700000000000,\"stage\":\"mix\",\"domain\":\"b\",\"reason\":"
+	"\"hash\",\"topic\":\"c.b\",\"partition\":0,\"offset\":3,\"begins\":\"\",\"bytes\":0}\n"
+	"{\"record\":6,\"time_ms\":1700000000000,\"stage\":\"produce\",\"domain\":\"b\",\"reason\":"
+	"\"no field "
+	"8\",\"file\":\"f\",\"line\":2,\"byte\":9,\"count\":2,\"begins\":"
+	"\"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	"xxxxxxxxxxxx\",\"bytes\":300}\n"
+	"{\"records\":3,\"domains\":[{\"domain\":\"b\",\"records\":3,\"reasons\":{\"no field "
+	"N\":2,\"hash\":1},\"other_reasons\":0}]}\n",
+	""},
+    {"rejects -c sized.yml --reason hash", FAIL_NONE, "",
+	"b\tc.b/0 offset 3\thash\t\n"
+	"1 record\n"
+	"b: 1 hash\n",
+	""},
+    {"rejects -c sized.yml --domain none", FAIL_USAGE,
+	"the configuration sized.yml has no domain none; it has a, b", "", ""},
+    {"requests -c sized.yml", FAIL_NONE, "", "no request\n", ""},
+    {"weights -c sized.yml a=1 none=2", FAIL_USAGE, "the mix has no domain none; it has a, b", "",
+	""},
+    {"replay -c sized.yml --steps 0..1", FAIL_DATA, "mix m has not begun: `riffle mix` starts it",
+	"", ""},
+    {"read -c sized.yml --rank 0 --world 1 --steps 1", FAIL_CONFIG,
+	"topic m.batches has 4 partitions, the configuration wants 2 (mix.lanes): set it back to "
+	"4, or give mix.name another name; if partitions were added, `riffle topics` says what to "
+	"do",
+	"", "info riffle: run trainers of mix m has committed nothing: it starts at step 0\n"},
+    {"read -c sized.yml --domain a --set valid --format none", FAIL_DATA,
+	"topic c.a.valid holds nothing yet: `riffle produce a` publishes it", "", ""},
+};
+
+static void
+test_commands_of_a_corpus_that_is_published(void **state)
+{
+	assert_int_equal(mock_begin(state), 0);
+	setenv("RIFFLE_BOOTSTRAP", mock_bootstrap, 1);
+	folder_text("sized.yml", sized);
+	mock_topic("c.a", 1);
+	mock_topic("c.b", 1);
+	mock_topic("c.rejects", 1);
+	mock_topic("m.ledger", 1);
+	mock_topic("m.control", 1);
+	mock_topic("m.batches", 4);
+	mock_topic("c.a.valid", 1);
+	mock_topic("other.ledger", 1);
+	mock_write_domain("c.a", 0, MOCK_END + 6, -1, SAMPLE_TOKENIZER, NULL);
+	mock_write_domain("c.b", 0, MOCK_END + 2, -1, SAMPLE_TOKENIZER, NULL);
+	write_rejects();
+	EACH_NAMED_ROW(i, asked, line) {
+		assert_runs(asked[i].line, asked[i].code, asked[i].failure, asked[i].printed,
+		    asked[i].said);
+	}
+	unsetenv("RIFFLE_BOOTSTRAP");
+	mock_end(state);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_task_of_an_array_produces_its_partition),
 	    cmocka_unit_test(test_commands_without_a_broker),
+	    cmocka_unit_test(test_commands_of_a_corpus_that_is_published),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
