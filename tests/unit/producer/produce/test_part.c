@@ -253,7 +253,7 @@ static char said[16384]; /* by the last run */
 
 struct run {
 	const char *corpus, *keys; /* lines of the configuration after the corpus */
-	bool append, stop;
+	bool append, stop, seal, skip_missing;
 	uint32_t partition, partitions; /* 0: of one */
 	uint32_t workers;               /* 0: two */
 	enum names_set set;
@@ -275,6 +275,8 @@ run(const struct run *r)
 	    .wanted = wanted,
 	    .set = r->set,
 	    .append = r->append,
+	    .seal = r->seal,
+	    .skip_missing = r->skip_missing,
 	    .mismatch = &mismatch,
 	    .empty = &empty,
 	    .partition = r->partition,
@@ -895,6 +897,114 @@ test_a_resume_in_other_data_publishes_nothing(void **unused)
 	log_close(&l);
 }
 
+/* ---- a live input ---- */
+
+#define LIVE "sequence_length: 4\ndomains:\n  d: {live: true, train: \"*.jsonl\"}\n"
+
+static const char long_line[] = "{\"text\": \"ABCDEFGHIJ\"}\n";
+
+#define OPEN(n)                                                                                    \
+	"info produce: topic=live.d partition=0 sequences=" n                                      \
+	" live: no End, a later run continues here\n"
+
+/* One domain over time: what changes in its files, a run, and what that adds. */
+static const struct {
+	const char *claim;
+	struct {
+		const char *name, *text; /* NULL: it is deleted */
+	} now[2];
+	const char *keys;
+	struct run run;
+	enum fail_code code;
+	const char *failure, *said, *added;
+} days[] = {
+    {"too little for a sequence", {{"5.jsonl", ab}}, LIVE, {0}, FAIL_NONE, "", OPEN("0"), ""},
+    {"the same again", {{0}}, LIVE, {0}, FAIL_NONE, "", OPEN("0"), ""},
+    {"it is shorter now", {{"5.jsonl", "{\"text\": \"c\"}\n"}}, LIVE, {0}, FAIL_NONE, "",
+	"info produce: the part starts over: nothing was published, and file 5.jsonl has "
+	"changed\n" OPEN("0"),
+	""},
+    {"it is gone, and another is there", {{"5.jsonl", NULL}, {"4.jsonl", long_line}}, LIVE, {0},
+	FAIL_NONE, "",
+	"info produce: the part starts over: nothing was published, and file 5.jsonl has "
+	"changed\n" OPEN("2"),
+	"0 ABCDE 0=4.jsonl#0+0 used=5 at=0 4.jsonl:0:1+4 documents=1 rejects=0 tokens=5 dropped=0 "
+	"sealed=-1 window=0\n"
+	"1 EFGHI 0=4.jsonl#0+4 used=5 at=0 4.jsonl:0:1+8 documents=1 rejects=0 tokens=9 dropped=0 "
+	"sealed=-1 window=0\n"},
+    {"an earlier name comes later", {{"1.jsonl", cde}}, LIVE, {0}, FAIL_NONE, "",
+	"info produce: the part resumes at document=0 file=4.jsonl byte=0\n" OPEN("4"),
+	"2 IJ|c| 0=4.jsonl#0+8 3=1.jsonl#1+0 used=5 at=1 1.jsonl:0:1+1 documents=2 rejects=0 "
+	"tokens=13 dropped=0 sealed=-1 window=0\n"
+	"3 |d|ef 0=1.jsonl#1+1 1=1.jsonl#2+0 3=1.jsonl#3+0 used=5 at=3 1.jsonl:28:3+1 documents=4 "
+	"rejects=0 tokens=17 dropped=0 sealed=-1 window=0\n"},
+    {"nothing new", {{0}}, LIVE, {0}, FAIL_NONE, "",
+	"info produce: the part resumes at document=3 file=1.jsonl byte=28\n" OPEN("4"), ""},
+    {"it is renamed", {{"1.jsonl", NULL}, {"2.jsonl", cde}}, LIVE, {0}, FAIL_NONE, "",
+	"info produce: the part resumes at document=3 file=1.jsonl byte=28\n"
+	"warning input: INPUT-RENAMED file 1.jsonl is 2.jsonl now, by its bytes: the 45 that were "
+	"read of it are not read again\n" OPEN("4"),
+	""},
+    {"it is gone", {{"2.jsonl", NULL}, {"6.jsonl", cd}}, LIVE, {0}, FAIL_IO,
+	"file 1.jsonl: is gone, and has to be read again from byte 0: not all that is made of it "
+	"was published. Put it back; or `riffle produce DOMAIN --skip-missing` continues without "
+	"what was not published of it",
+	"info produce: the part resumes at document=3 file=1.jsonl byte=28\n", ""},
+    {"it is given up", {{0}}, LIVE, {.skip_missing = true}, FAIL_NONE, "",
+	"info produce: the part resumes at document=3 file=1.jsonl byte=28\n"
+	"warning produce: PRODUCE-LOST the part: file 1.jsonl is gone: what was not published of "
+	"its 45 bytes is left out\n" OPEN("5"),
+	"4 f|c|d 0=1.jsonl#3+1 2=6.jsonl#4+0 4=6.jsonl#5+0 used=5 at=5 6.jsonl:14:2+0 documents=6 "
+	"rejects=0 tokens=21 dropped=0 sealed=-1 window=0\n"},
+    {"it is no longer live", {{0}}, ONE(FILES), {0}, FAIL_NONE, "",
+	"info produce: the part resumes at document=5 file=6.jsonl byte=14\n"
+	"info produce: topic=live.d partition=0 sequences=5 tokens=20 documents=6 "
+	"dropped_tokens=1 rejects=0\n",
+	"End of 5 tokens=21 dropped=1 documents=6 rejects=0 input: records=6 files=4 "
+	"6.jsonl:28:1\n"},
+    {"it is sealed", {{"3.jsonl", ab}}, LIVE, {.seal = true}, FAIL_NONE, "",
+	"info produce: the part is complete: nothing to do\n", ""},
+    {"more of it", {{"3.jsonl", "{\"text\": \"a\"}\n{\"text\": \"b\"}\n{\"text\": \"more\"}\n"}},
+	LIVE, {.append = true, .seal = true}, FAIL_NONE, "",
+	"info produce: the part resumes at document=6 file=6.jsonl byte=28\n"
+	"info produce: topic=live.d partition=0 sequences=7 tokens=28 documents=9 "
+	"dropped_tokens=1 rejects=0\n",
+	"5 a|b|m 0=3.jsonl#6+0 2=3.jsonl#7+0 4=3.jsonl#8+0 used=5 at=8 3.jsonl:28:3+0 documents=9 "
+	"rejects=0 tokens=26 dropped=1 sealed=5 window=0\n"
+	"6 more| 0=3.jsonl#8+0 used=5 at=8 3.jsonl:28:3+4 documents=9 rejects=0 tokens=30 "
+	"dropped=1 sealed=5 window=0\n"
+	"End of 7 tokens=30 dropped=1 documents=9 rejects=0 input: records=9 files=5 "
+	"3.jsonl:45:1\n"},
+};
+
+static void
+test_a_live_part_continues_with_what_has_come(void **unused)
+{
+	size_t records = 0;
+
+	(void)unused;
+	mock_topic("live.d", 1);
+	mock_topic("live.arrivals", 1);
+	mock_topic("live.rejects", 1);
+	remove_files();
+	EACH_NAMED_ROW(i, days, claim) {
+		struct run r = days[i].run;
+
+		for (size_t k = 0; k < 2 && days[i].now[k].name != NULL; k++)
+			if (days[i].now[k].text == NULL)
+				remove(folder_path(days[i].now[k].name));
+			else
+				folder_text(days[i].now[k].name, days[i].now[k].text);
+		r.corpus = "live";
+		r.keys = days[i].keys;
+		assert_fails(&r, days[i].code, days[i].failure);
+		assert_said(days[i].said);
+		assert_records("live.d", 0, records, days[i].added);
+		for (const char *at = days[i].added; *at != '\0'; at++)
+			records += *at == '\n';
+	}
+}
+
 int
 main(void)
 {
@@ -905,6 +1015,7 @@ main(void)
 	    cmocka_unit_test(test_a_part_that_ends_early_says_why),
 	    cmocka_unit_test(test_parts_share_the_files_and_not_the_partitions),
 	    cmocka_unit_test(test_a_resume_in_other_data_publishes_nothing),
+	    cmocka_unit_test(test_a_live_part_continues_with_what_has_come),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
