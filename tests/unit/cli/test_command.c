@@ -88,7 +88,7 @@ static const char three[] = "corpus: c\n"
 			    "kafka: {bootstrap.servers: \"127.0.0.1:1\"}\n";
 
 static const struct {
-	const char *line, *job, *slurm, *count; /* the last three: of the environment */
+	const char *line, *job, *slurm, *count; /* three variables of the environment */
 	enum fail_code code;
 	const char *failure, *said;
 } tasks[] = {

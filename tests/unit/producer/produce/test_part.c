@@ -254,7 +254,7 @@ static char said[16384]; /* by the last run */
 struct run {
 	const char *corpus, *keys; /* lines of the configuration after the corpus */
 	bool append, stop, seal, skip_missing;
-	uint32_t partition, partitions; /* 0: of one */
+	uint32_t partition, partitions; /* 0: there is one */
 	uint32_t workers;               /* 0: two */
 	enum names_set set;
 	bool left_out[4]; /* domains that are not wanted */
@@ -560,7 +560,7 @@ test_a_resume_at_any_record_publishes_the_same(void **unused)
 		read_log(&whole[i], topic_of(topic, sizeof(topic), "whole", i), 0);
 		most = whole[i].n > most ? whole[i].n : most;
 	}
-	for (int i = 0; i < TOPICS; i++) /* one is behind */
+	for (int i = 0; i < TOPICS; i++) /* one has fewer records */
 		for (size_t k = 0; k < whole[i].n; k++) {
 			size_t keep[TOPICS] = {WHOLE, WHOLE, WHOLE, WHOLE, WHOLE, WHOLE};
 
@@ -593,7 +593,7 @@ static const char cde[] = "{\"text\": \"c\"}\n{\"text\": \"d\"}\n{\"text\": \"ef
 		" that the configuration names now do not begin with them: files were added in "   \
 		"front, removed or renamed (they are read in the order of their names)")
 
-/* Files that a domain was made of, and those that are there now. */
+/* What changes in the files 1.jsonl and 2.jsonl of a domain, and what is reported then. */
 static const struct {
 	const char *claim;
 	struct {
@@ -1005,6 +1005,36 @@ test_a_live_part_continues_with_what_has_come(void **unused)
 	}
 }
 
+#define MORE "{\"text\": \"more\"}\n"
+
+/* A file that is appended to: only whole lines count, and nothing is read twice. */
+static void
+test_a_live_file_is_read_as_it_grows(void **unused)
+{
+	static const char *const texts[] = {"{\"text\": \"c\"}\n{\"text\": \"d\"}\n{\"te",
+	    "{\"text\": \"c\"}\n{\"text\": \"d\"}\n{\"text\": \"efgh\"}\n",
+	    "{\"text\": \"c\"}\n{\"text\": \"d\"}\n{\"text\": \"efgh\"}\n" MORE,
+	    "{\"text\": \"c\"}\n{\"text\": \"d\"}\n{\"text\": \"efgh\"}\n" MORE MORE};
+	struct run r = {.corpus = "grows", .keys = LIVE};
+
+	(void)unused;
+	mock_topic("grows.d", 1);
+	mock_topic("grows.arrivals", 1);
+	remove_files();
+	EACH_ROW(i, texts) {
+		folder_text("1.jsonl", texts[i]);
+		r.seal = i == 3;
+		assert_fails(&r, FAIL_NONE, "");
+	}
+	assert_records("grows.d", 0, 0,
+	    CDE("1.jsonl") "2 |more 0=1.jsonl#2+4 1=1.jsonl#3+0 used=5 at=3 1.jsonl:45:4+3 "
+			   "documents=4 rejects=0 tokens=13 dropped=0 sealed=-1 window=0\n"
+			   "3 e|mor 0=1.jsonl#3+3 2=1.jsonl#4+0 used=5 at=4 1.jsonl:62:5+2 "
+			   "documents=5 rejects=0 tokens=17 dropped=0 sealed=-1 window=0\n"
+			   "End of 4 tokens=17 dropped=2 documents=5 rejects=0 input: records=5 "
+			   "files=4 1.jsonl:79:5\n");
+}
+
 int
 main(void)
 {
@@ -1016,6 +1046,7 @@ main(void)
 	    cmocka_unit_test(test_parts_share_the_files_and_not_the_partitions),
 	    cmocka_unit_test(test_a_resume_in_other_data_publishes_nothing),
 	    cmocka_unit_test(test_a_live_part_continues_with_what_has_come),
+	    cmocka_unit_test(test_a_live_file_is_read_as_it_grows),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
