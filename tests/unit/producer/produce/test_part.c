@@ -1035,6 +1035,41 @@ test_a_live_file_is_read_as_it_grows(void **unused)
 			   "files=4 1.jsonl:79:5\n");
 }
 
+/* Parts that were dealt files by the hash of their names keep them, or some are read twice. */
+static void
+test_an_input_that_was_live_in_one_part_is_dealt_out_as_before_in_all(void **unused)
+{
+	struct run r = {
+	    .corpus = "was", .keys = ONE(FILES ", live: true, partitions: 2"), .partitions = 2};
+	uint64_t documents = 0;
+
+	(void)unused;
+	mock_topic("was.d", 2);
+	mock_topic("was.arrivals", 1);
+	remove_files();
+	for (int i = 1; i < 7; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "%d.jsonl", i);
+		folder_text(name, cde);
+	}
+	assert_fails(&r, FAIL_NONE, "");
+	r.keys = ONE(FILES ", partitions: 2");
+	for (r.partition = 0; r.partition < 2; r.partition++) {
+		static struct log l;
+		struct sequence_end e;
+
+		assert_fails(&r, FAIL_NONE, "");
+		read_log(&l, "was.d", (int32_t)r.partition);
+		assert_int_equal(
+		    sequence_end_decode(&e, l.record[l.n - 1].bytes, l.record[l.n - 1].n, &f),
+		    FAIL_NONE);
+		documents += e.documents;
+		log_close(&l);
+	}
+	assert_int_equal(documents, 6 * 3);
+}
+
 int
 main(void)
 {
@@ -1047,6 +1082,7 @@ main(void)
 	    cmocka_unit_test(test_a_resume_in_other_data_publishes_nothing),
 	    cmocka_unit_test(test_a_live_part_continues_with_what_has_come),
 	    cmocka_unit_test(test_a_live_file_is_read_as_it_grows),
+	    cmocka_unit_test(test_an_input_that_was_live_in_one_part_is_dealt_out_as_before_in_all),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);
