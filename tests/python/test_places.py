@@ -253,6 +253,93 @@ def test_a_warning_comes_once_for_each_reason(rank):
     assert [str(one.message) for one in said] == ["riffle: about a", "riffle: about b"]
 
 
+@pytest.fixture
+def waiting(rank, part, place, package, monkeypatch):
+    """waiting.next(comes): rank._next() for a step that comes after `comes` seconds, by a clock that passes only in waits. `.waits`
+    has each wait, `.placed` the steps whose place was committed, `.said` the warnings."""
+    module, found = part("rank"), types.SimpleNamespace(now=0.0, waits=[], placed=[], said=[], committed=0, rank=rank)
+    monkeypatch.setattr(module.time, "monotonic", lambda: found.now)
+    monkeypatch.setattr(rank, "_warn", lambda key, text: found.said.append((len(found.waits), key)))
+    rank._places.begin(3)
+    rank._places.reads(place(3, 8))
+
+    def committed(starts):
+        assert not starts
+        if isinstance(found.committed, Exception):
+            raise found.committed
+        return found.committed
+
+    class Progress:
+        __enter__, __exit__ = lambda self: self, lambda *_: None
+        trained = lambda self, place: found.placed.append((len(found.waits), place.step))
+
+    monkeypatch.setattr(rank, "_committed", committed)
+    monkeypatch.setattr(rank, "_open_progress", Progress)
+
+    def run(comes, position=3):
+        class Reader:
+            def next(self, seconds):
+                found.waits.append(seconds)
+                assert len(found.waits) < 100
+                if found.now + seconds < comes:
+                    found.now += seconds
+                    raise package.riffle.StepTimeout("step 3 did not come")
+                found.now = comes
+                return "step"
+
+        reader = Reader()
+        reader.position, reader.place = position, place(position)
+        return rank._next(reader, 3)
+
+    found.next = run
+    return found
+
+
+@pytest.mark.parametrize("commit_every, position, trained, comes, waits, placed", [
+    (0, 3, None, 12, [5, 5, 5], []), (10, 3, None, 0.5, [1], []), (10, 3, None, 12, [1, 5, 5, 5], [(1, 3)]), (10, 4, None, 12, [5, 5, 5], []),
+    (10, 3, 3, 12, [5, 5, 5], []),
+])
+def test_the_place_of_a_first_step_is_committed_once_after_a_short_wait(waiting, place, commit_every, position, trained, comes, waits, placed):
+    waiting.rank.commit_every = commit_every
+    if trained is not None:
+        waiting.rank._places.note_trained(place(trained))
+    assert waiting.next(comes, position) == "step"
+    assert (waiting.waits, waiting.placed) == (waits, placed)
+
+
+@pytest.mark.parametrize("timeout, commit_every, waits", [(0, 0, [0]), (7, 0, [5, 2]), (5, 0, [5]), (7, 1, [1, 5, 1]), (0.5, 1, [0.5]), (0, 1, [0])])
+def test_a_wait_for_a_step_lasts_as_long_as_the_timeout_and_says_what_holds_it_up(waiting, package, timeout, commit_every, waits):
+    waiting.rank.timeout, waiting.rank.commit_every = timeout, commit_every
+    with pytest.raises(package.riffle.StepTimeout, match="^step 3 did not come$"):
+        waiting.next(1000)
+    assert waiting.waits == waits and waiting.now == timeout and waiting.said == []
+    waiting.now = 0.0
+    with pytest.raises(package.riffle.StepTimeout, match="^step 3 did not come; step 11 cannot come before step 3 is trained"):
+        waiting.next(1000, 11)
+    assert waiting.now == timeout
+
+
+@pytest.mark.parametrize("commit_every, begins, said", [(0, 8, 1), (10, 0, 2)])
+def test_a_step_that_training_holds_up_is_warned_of_after_a_long_wait_alone(waiting, place, commit_every, begins, said):
+    waiting.rank.commit_every = commit_every
+    if begins == 0:  # the first step is held up, as one of a reader that begins far ahead of what is trained
+        waiting.rank._places.begin(-5)
+    waiting.next(22, 3 + begins)
+    assert waiting.said[0] == (said, "held")
+    waiting.rank._places.reads(place(3, 0))  # a mix without a lead holds nothing up
+    waiting.said.clear()
+    waiting.next(waiting.now + 22, 3 + begins)
+    assert waiting.said == []
+
+
+@pytest.mark.parametrize("committed, placed", [(0, [3]), (2, [3]), (3, []), (4, []), ("unknown", [3])])
+def test_a_place_is_not_committed_where_it_would_take_the_run_back(waiting, package, committed, placed):
+    waiting.committed = package.riffle.LostError("no commits") if committed == "unknown" else committed
+    waiting.rank.commit_every = 1
+    waiting.next(2)
+    assert [step for _, step in waiting.placed] == placed
+
+
 # ---- states
 
 
