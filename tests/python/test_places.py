@@ -3,6 +3,7 @@
 import datetime
 import http.client
 import importlib
+import json
 import math
 import os
 import random
@@ -884,6 +885,48 @@ def test_a_rank_is_given_with_its_world_and_below_it(part, words, fits, capsys):
                                                    (True, {"TERM": "xterm", "NO_COLOR": ""}, True)])
 def test_a_terminal_gets_colours_unless_it_says_otherwise(part, tty, environ, colours):
     assert part("peek").colours_of(types.SimpleNamespace(isatty=lambda: tty), environ) == colours
+
+
+@pytest.fixture
+def peek(part, monkeypatch):
+    """peek(*words): exit code of the program for a step of three lanes, one sequence each; .calls has what it ran, .code how that ends."""
+    calls, module = [], part("peek")
+    sequences = [{"domain": f"d{lane}", "partition": 0, "ordinal": 0, "lane": lane, "slot": 0, "epoch": 0, "documents": []} for lane in range(3)]
+    said = json.dumps({"step": 7, "mix": "m", "version": 1, "phase": "", "sequences": sequences})
+
+    def run(*words):
+        return module.main(["-c", "run.yml", "7", *words])
+
+    def answer(words):
+        calls.append(words)
+        if isinstance(run.code, Exception):
+            raise run.code
+        return types.SimpleNamespace(returncode=run.code, stdout=said, stderr="about it\n")
+
+    monkeypatch.setattr(part("_program"), "run", answer)
+    run.calls, run.code, run.said = calls, 0, said
+    return run
+
+
+@pytest.mark.parametrize("words, code, lanes", [([], 0, [0, 1, 2]), (["--rank", "0", "--world", "1"], 0, [0, 1, 2]),
+                                                (["--rank", "1", "--world", "3"], 0, [1]), (["--rank", "0", "--world", "2"], 0, [0, 1]),
+                                                (["--rank", "0", "--world", "4"], 2, [])])
+def test_a_step_is_shown_as_a_rank_has_it(peek, capsys, words, code, lanes):
+    assert peek(*words) == code
+    out, err = capsys.readouterr()
+    assert [int(lane) for lane in re.findall(r"^lane (\d)", out, re.M)] == lanes and err.startswith("about it\n")
+    assert ("--world 4: mix m has 3 lanes" in err) == (code != 0)
+    assert peek.calls == [["inspect", "-c", "run.yml", "7", "--text", "--json"]]
+
+
+def test_what_the_program_says_is_passed_on_with_its_exit_code(peek, package, capsys):
+    assert peek("--json", "--mix", "other") == 0 and capsys.readouterr() == (peek.said, "about it\n")
+    assert peek.calls == [["inspect", "-c", "run.yml", "7", "--text", "--json", "--mix", "other"]]
+    peek.code = 3
+    assert peek() == 3 and capsys.readouterr() == ("", "about it\n")
+    for why in (package.riffle.UsageError("no program"), OSError("no program")):
+        peek.code = why
+        assert peek() == 2 and capsys.readouterr() == ("", "riffle.peek: no program\n")
 
 
 # ---- held-out sets
