@@ -256,8 +256,7 @@ def library(part, monkeypatch):
     monkeypatch.setattr(c, "lib", made)
     monkeypatch.setattr(part("_handle").time, "monotonic", lambda: clock.now)
     monkeypatch.delenv("RIFFLE_BOOTSTRAP", raising=False)
-    yield made
-    gc.collect()  # what is left is closed here, and not by the library
+    return made
 
 
 @pytest.fixture

@@ -161,9 +161,10 @@ def test_padding_on_the_left_is_that_of_the_right_in_front(stand_in, package):
 
 @pytest.fixture
 def dataset(stand_in, monkeypatch):
-    """dataset(**options): one of 8 steps of 4 sequences, from a fake reader; .committed is what the run has committed."""
+    """dataset(**options): one of 8 steps of 4 sequences, from a fake reader; .of.committed is what the run has committed or why that is
+    not known, .of.asked how it was asked for."""
     module, Place = stand_in.part("torch"), stand_in.part("progress").Place
-    made = types.SimpleNamespace(committed=0, end=8)
+    made = types.SimpleNamespace(committed=0, asked=[], end=8)
 
     class Reader:
         info = types.SimpleNamespace(global_batch=4)
@@ -180,8 +181,14 @@ def dataset(stand_in, monkeypatch):
             self.position += 1
             return FakeStep(self.position - 1)
 
+    def committed(self, starts):
+        made.asked.append(starts)
+        if isinstance(made.committed, Exception):
+            raise made.committed
+        return made.committed
+
     def make(kind=module.Dataset, **options):
-        monkeypatch.setattr(module.Dataset, "_committed", lambda self, starts: made.committed)
+        monkeypatch.setattr(module.Dataset, "_committed", committed)
         found = kind("m", "b:1", run="r", **options)
         monkeypatch.setattr(found, "_read_from", Reader)
         monkeypatch.setattr(found._checkpoints, "_ask", lambda step: None)
