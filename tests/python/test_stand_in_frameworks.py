@@ -350,3 +350,260 @@ def test_what_changes_the_batch_of_lightning_is_refused(lightning, package):
     for name in ("rank", "world"):
         with pytest.raises(package.riffle.UsageError, match=f"{name} is that of Lightning's strategy"):
             lightning(**{name: 1})
+
+
+# ---- Megatron
+
+
+class Tensor(np.ndarray):
+    """What adapters ask of a tensor."""
+
+    float = lambda self: self.astype(np.float32)
+    long = lambda self: self.astype(np.int64)
+    repeat = lambda self, *times: np.tile(np.asarray(self), times).view(Tensor)
+    triu = lambda self, above: np.triu(np.asarray(self), above).view(Tensor)
+    nonzero = lambda self: np.argwhere(np.asarray(self))
+    diff = lambda self, dim: np.diff(np.asarray(self), axis=dim).view(Tensor)
+    max = lambda self, dim: types.SimpleNamespace(values=np.asarray(self).max(axis=dim))
+    numel = lambda self: self.size
+    contiguous = lambda self: self
+
+
+@pytest.fixture
+def megatron(dataset, stand_in, monkeypatch):
+    """The adapter; .groups is what its parallel_state says, of a process that is alone."""
+    stand_in.from_numpy = lambda array: array.view(Tensor)
+    stand_in.int32, stand_in.bool = np.int32, bool
+    stand_in.where = lambda *given: np.where(*given).view(Tensor)
+    stand_in.arange = lambda n: np.arange(n).view(Tensor)
+    stand_in.ones = lambda *shape, dtype: np.ones(shape, dtype).view(Tensor)
+    stand_in.full = lambda shape, value, dtype: np.full(shape, value, dtype).view(Tensor)
+    stand_in.cat = lambda parts: np.concatenate(parts).view(Tensor)
+    module = stand_in.part("integrations.megatron")
+    monkeypatch.setattr(module, "RankDataset", lambda mix, bootstrap, **options: dataset(
+        kind=stand_in.part("integrations.dataset").RankDataset, **options))
+    groups = types.SimpleNamespace(
+        rank=0, world=1, last=True, stages=None, tensor=0, context=0, get_data_parallel_rank=lambda: groups.rank,
+        get_data_parallel_world_size=lambda: groups.world, is_pipeline_last_stage=lambda ignore_virtual: ignore_virtual and groups.last,
+        get_virtual_pipeline_model_parallel_world_size=lambda: groups.stages, get_tensor_model_parallel_rank=lambda: groups.tensor,
+        get_context_parallel_rank=lambda: groups.context, get_model_parallel_group=lambda: "model")
+    module_of(monkeypatch, "megatron.core", parallel_state=groups)
+    module_of(monkeypatch, "megatron").__path__ = []
+    monkeypatch.setattr(module, "groups", groups, raising=False)
+    return module
+
+
+def losses_of(value, rows=2):
+    array = np.full((rows, 4), float(value))
+    plain = types.SimpleNamespace(float=lambda: types.SimpleNamespace(view=lambda shape: array))
+    return types.SimpleNamespace(numel=lambda: array.size, shape=array.shape, detach=lambda: plain)
+
+
+@pytest.fixture
+def train(megatron, monkeypatch, stand_in):
+    """train(**options): an iterator; .trained has what it said of training."""
+    def make(**options):
+        found = megatron.TrainIterator("m", "b:1", **{"global_batch": 4, "micro_batch": 2, **options})
+        monkeypatch.setattr(stand_in.part("rank").Rank, "trained", lambda self, step, losses: make.trained.append((step, losses)))
+        return found
+
+    make.trained = []
+    return make
+
+
+@pytest.mark.parametrize("consumed, micro_batch, steps", [(0, 2, [0, 0, 1, 1, 2]), (8, 2, [2, 2, 3]), (0, 4, [0, 1, 2]), (4, 1, [1, 1, 1, 1, 2])])
+def test_an_iteration_of_megatron_is_a_step_of_the_mix(train, consumed, micro_batch, steps):
+    found = train(consumed=consumed, micro_batch=micro_batch)
+    each, said = 4 // micro_batch, []
+    for number, step in enumerate(steps):
+        item = next(found)
+        assert (item["step"], found.step, item["micro_batch"], len(item["tokens"])) == (step, step, number % each, micro_batch)
+        said.append(len(train.trained))
+    assert said == [number // each for number in range(len(steps))], "a step is trained once the next one is asked for"
+    assert train.trained == [(consumed // 4 + n, None) for n in range(said[-1])]
+
+
+def test_a_step_of_megatron_is_trained_once_with_each_micro_batch_once(train, package):
+    found = train()
+    first = next(found)
+    found.add(first, losses_of(1))
+    found.trained()
+    assert train.trained == [], "half of it"
+    second = next(found)
+    for value in (9, 2):  # Megatron runs a micro-batch again
+        found.add(second, losses_of(value))
+    with pytest.raises(package.riffle.UsageError, match="context parallelism splits"):
+        found.add(second, losses_of(1, 1))
+    found.add({**second, "micro_batch": None}, losses_of(100))  # of a held-out set
+    found.trained(), found.trained()
+    assert train.trained == [(0, {"a": (4.0 + 6.0, 0.0, 7), "b": (4.0, 0.0, 4), "c": (2.0, 0.0, 1)})]
+    next(found), next(found), found.trained()
+    assert train.trained[1:] == [(1, None)]
+    quiet = train(commits=False)
+    item = next(quiet)
+    quiet.add(item, losses_of(1))
+    assert quiet._sums == {}
+
+
+def test_what_does_not_fit_the_mix_stops_megatron(train, package, dataset):
+    error = package.riffle.UsageError
+    for options, says in (({"global_batch": 6, "micro_batch": 4}, "no multiple of micro-batch-size 4 x 1"), ({"consumed": 6}, "no whole number of steps")):
+        with pytest.raises(error, match=says):
+            train(**options)
+    with pytest.raises(error, match="--seq-length is 5"):
+        next(train(length=5))
+    with pytest.raises(error, match="has 4 sequences, and --global-batch-size is 8"):
+        next(train(global_batch=8))
+    found = train(length=4)
+    found.begin(12), found.begin(4)
+    assert next(found)["step"] == 1
+    with pytest.raises(error, match="has given micro-batches already"):
+        found.begin(0)
+    dataset.of.end = 2
+    next(found)
+    with pytest.raises(package.riffle.RiffleError, match="has ended: it has 2 steps of 4 sequences.*set --train-iters 2"):
+        next(found)
+
+
+def test_items_of_megatron_have_the_masks_that_are_asked_for(train, megatron):
+    plain = next(train(micro_batch=4))
+    assert plain["loss_mask"].tolist() == [[1] * 4, [1] * 4, [1, 1, 1, 0], [1, 0, 0, 0]] and plain["labels"][2].tolist() == [21, 22, 23, 0]
+    assert plain["position_ids"].tolist() == [[0, 1, 2, 3]] * 4 and "attention_mask" not in plain and "cu_seqlens" not in plain
+    reset = next(train(micro_batch=4, masks=megatron.Masks(reset_position_ids=True)))
+    assert reset["position_ids"][0].tolist() == [0, 1, 0, 1]
+    for resets, row in ((False, [False] * 4), (True, [False, False, False, True])):
+        item = next(train(micro_batch=4, masks=megatron.Masks(reset_attention_mask=resets, create_attention_mask_in_dataloader=True)))
+        assert item["attention_mask"].shape == (4, 1, 4, 4) and item["attention_mask"][2, 0, 3].tolist() == [resets] * 3 + [False]
+        assert item["attention_mask"][0, 0, 1].tolist() == [False, False, True, True]
+    packed = next(train(micro_batch=4, masks=megatron.Masks(dataloader_inter_document_masking=True)))
+    assert packed["cu_seqlens"][0].tolist() == [0, 2, 4, 4, 4] and packed["max_seqlen"].tolist()[0] == 2
+
+
+class HeldOut:
+    """A set of so many sequences, in batches of 4; sequence i of it is number 10 i."""
+
+    corpus, set = "c", "valid"
+
+    def __init__(self, domain, n):
+        self.domain, self.n = domain, n
+
+    def __len__(self):
+        return self.n
+
+    def __iter__(self):
+        for first in range(0, self.n, 4):
+            step = FakeStep(first // 4, n=min(4, self.n - first))
+            step.domains = [f"{self.domain}{first + i}" for i in range(len(step))]
+            yield step
+
+
+@pytest.mark.parametrize("consumed", [0, 2, 5, 6, 13, 20, 27])
+@pytest.mark.parametrize("rank, world, micro", [(0, 1, 2), (0, 1, 3), (1, 2, 1), (0, 2, 2), (2, 3, 1)])
+def test_held_out_sets_are_dealt_out_in_blocks_from_where_they_were_left(megatron, consumed, rank, world, micro):
+    names = [f"x{i}" for i in range(5)] + [f"y{i}" for i in range(8)]
+    found = megatron.ValidIterator([HeldOut("x", 5), HeldOut("e", 0), HeldOut("y", 8)], micro_batch=micro, consumed=consumed, rank=rank, world=world)
+    wanted = [names[at % 13] for at in range(consumed, consumed + 200) if at // micro % world == rank]
+    given = [next(found)["domains"] for _ in range(12)]
+    assert [name for item in given for name in item] == wanted[:12 * micro]
+
+
+def test_what_a_held_out_set_cannot_be_for_megatron(megatron, package):
+    for sets, options, says in (([HeldOut("x", 0)], {}, "held-out sets x \\(valid\\) of corpus c are empty"), ([HeldOut("x", 3)], {"length": 5}, "--seq-length is 5")):
+        with pytest.raises(package.riffle.UsageError, match=says):
+            next(megatron.ValidIterator(sets, micro_batch=1, **options))
+    found = megatron.ValidIterator([HeldOut("x", 3)], micro_batch=1)
+    found.begin(2)
+    assert next(found)["domains"] == ["x2"]
+    with pytest.raises(package.riffle.UsageError, match="has given micro-batches already"):
+        found.begin(0)
+
+
+@pytest.mark.parametrize("place, stage, leads, commits, kept", [
+    ({}, None, True, True, True), ({"tensor": 1}, None, False, False, True), ({"context": 1}, None, True, False, True),
+    ({"last": False}, None, False, False, True), ({"stages": 2}, 0, False, False, True), ({"stages": 2}, 1, True, True, True),
+    ({"stages": 3}, 1, False, False, False), ({"stages": 2, "last": False}, 1, False, False, False),
+])
+def test_one_process_of_a_model_commits_and_one_says_its_learning_rate(megatron, package, monkeypatch, place, stage, leads, commits, kept):
+    vars(megatron.groups).update(place)
+    data = megatron.DataIterators("m", "b:1", run="r")
+    args = types.SimpleNamespace(global_batch_size=4, micro_batch_size=2, consumed_train_samples=8, seq_length=4)
+    train, valid, test = data.iterators(args, stage)
+    assert (train.dataset.commits, data.train is train, valid, test) == (commits, kept, None, None)
+    reduced = []
+    monkeypatch.setattr(megatron, "all_reduced", lambda values, group: reduced.append((values, group)) or values)
+    train.lr_scale = 0.25
+    assert data._factor() == (0.25 if leads else 0.0) and reduced == [([0.25 if leads else 0.0], "model")]
+    assert next(train)["step"] == 2
+    with pytest.raises(package.riffle.UsageError, match="--full-validation needs to know"):
+        data.iterators(types.SimpleNamespace(**vars(args), full_validation=True))
+
+
+def test_learning_rates_of_megatron_are_those_of_the_step(megatron, monkeypatch, train):
+    data, first = megatron.DataIterators("m", "b:1"), Optimizer(1.0)
+    monkeypatch.setattr(data, "_factor", lambda: 0.5)
+    data.train = found = train(micro_batch=4)
+
+    def step(iterator, model, config, optimizer):
+        next(found)
+        optimizer.step()
+        return "done"
+
+    assert data.train_step(step)(None, None, None, first) == "done" and first.used == [0.5] and train.trained == [(0, None)]
+    data.train_step(step)(None, None, None, optimizer=first)
+    assert first.used == [0.5] and len(first.before) == 1 and train.trained == [(0, None), (1, None)]
+    data.scale(types.SimpleNamespace(chained_optimizers=[Optimizer(1.0), types.SimpleNamespace(is_stub_optimizer=True)], step=lambda: None))
+    assert first.before == [] and len(data._scales) == 1
+
+
+# ---- transformers
+
+
+@pytest.fixture
+def follows(dataset, stand_in, monkeypatch):
+    """follows(global_step, **options): the callback of a trainer with micro-batches of 2 sequences, and that trainer."""
+    stand_in.no_grad = lambda: lambda call: call
+    for name in ("TrainerCallback", "ExportableState"):
+        monkeypatch.setattr(stand_in, name, type(name, (), {}), raising=False)
+    module_of(monkeypatch, "transformers.trainer_callback", TrainerCallback=stand_in.TrainerCallback, ExportableState=stand_in.ExportableState)
+    module_of(monkeypatch, "transformers", Trainer=type("Trainer", (), {})).__path__ = []
+    module = stand_in.part("integrations.transformers")
+
+    def make(global_step=0, max_steps=9, **options):
+        data = dataset(kind=stand_in.part("integrations.dataset").RankDataset, micro_batch=2, **options)
+        make.trained = []
+        data._training._opens = lambda: types.SimpleNamespace(trained=lambda place, losses: make.trained.append((place.step, losses)),
+                                                              close=lambda: None)
+        trainer = types.SimpleNamespace(
+            riffle=data, riffle_step={}, state=types.SimpleNamespace(global_step=global_step), _train_batch_size=2, _riffle_scales=True,
+            args=types.SimpleNamespace(max_steps=max_steps, gradient_accumulation_steps=2), optimizer=Optimizer(1.0))
+        return module.RiffleCallback(trainer), trainer
+
+    return make
+
+
+@pytest.mark.parametrize("saved, global_step, step, begin", [(None, 0, None, 0), (None, 0, 3, 3), ({**STATE, "step": 4}, 4, None, 4), (STATE, 2, None, 5),
+                                                             ({**STATE, "step": 4}, 0, None, 0), (None, 2, 3, 3)])
+def test_a_step_of_transformers_is_one_of_the_mix(follows, package, saved, global_step, step, begin):
+    callback, trainer = follows(global_step, step=step)
+    callback.resume(saved, global_step)
+    assert trainer.riffle.until == begin + 9 - global_step and callback._first == begin - global_step
+    callback.on_train_begin(None, None, None)
+    items = iter(trainer.riffle)
+    for n in range(2):
+        for _ in range(2):
+            item = next(items)
+            callback.begin({name: item[name] for name in ("step", "lr_scale", "phase", "domains")}, 2)
+        callback._rows = [(["a", "b"], np.array([1.5, 0.0]), np.array([3, 0]))]
+        trainer.optimizer.step()
+        assert trainer.optimizer.used == [0.5]
+        trainer.state.global_step += 1
+        callback.on_step_end(None, None, None)
+        assert callback.state()["attributes"]["riffle"]["step"] == begin + n + 1
+    assert follows.trained == [(begin + n + 1, {"a": (1.5, 0.0, 3)}) for n in range(2)] and callback._rows == []
+    item = next(items)
+    callback.begin({**item}, 2)
+    with pytest.raises(package.riffle.UsageError, match="a training step had 2 sequences, a step of the mix has 4"):
+        callback.on_step_end(None, None, None)
+    trainer.state.global_step += 1
+    with pytest.raises(package.riffle.UsageError, match=f"step {begin + 2} comes where training is at step {begin + 3}"):
+        callback.begin({**item}, 2)

@@ -187,9 +187,9 @@ def dataset(stand_in, monkeypatch):
             raise made.committed
         return made.committed
 
-    def make(kind=module.Dataset, **options):
+    def make(kind=module.Dataset, run="r", **options):
         monkeypatch.setattr(module.Dataset, "_committed", committed)
-        found = kind("m", "b:1", run="r", **options)
+        found = kind("m", "b:1", run=run, **options)
         monkeypatch.setattr(found, "_read_from", Reader)
         monkeypatch.setattr(found._checkpoints, "_ask", lambda step: None)
         found._training._opens = lambda: types.SimpleNamespace(trained=lambda place, losses: None, close=lambda: None)
