@@ -208,6 +208,18 @@ def test_losses_are_three_numbers_for_each_domain(part, package, sums, says):
         part("progress").losses_of({"a": sums})
 
 
+def test_words_are_shared_with_copies_of_this_machine_while_their_owner_lives(part):
+    shared = part("progress").SharedWords()
+    path, inode = shared.__getstate__()
+    copied, other, gone = (part("progress").SharedWords.__new__(part("progress").SharedWords) for _ in range(3))
+    copied.__setstate__((path, inode))
+    other.__setstate__((path, inode + 1))  # another file has that number meanwhile
+    gone.__setstate__(("/proc/0/fd/0", inode))
+    shared.words[5] = 7
+    assert [int(one.words[5]) for one in (copied, other, gone)] == [7, 0, 0]
+    assert len(other.words) == len(gone.words) == part("progress").WORDS
+
+
 # ---- a rank that waits
 
 
@@ -627,6 +639,13 @@ def test_steps_that_the_model_has_lost_are_forgotten_from_the_checkpoint_on(pack
     assert len(spikes.spikes) == 2
 
 
+def test_what_is_passed_over_is_so_after_a_checkpoint(package):
+    spikes, later = package.riffle.Spikes(ahead=5), package.riffle.Spikes(ahead=5)
+    spikes.add(3, 1.5), spikes.add(4, math.nan)
+    later.load_state_dict(spikes.state_dict())
+    assert later.resume == 10 and later.passes(9) and not later.passes(10) and later.state_dict() == spikes.state_dict()
+
+
 @pytest.fixture
 def asked(part, monkeypatch):
     """The commands that skip_on_spike() would have run, and a reader of each rank."""
@@ -793,6 +812,8 @@ def test_a_listener_of_this_machine_answers_those_who_call_it_by_an_address(pack
     with package.riffle.serve_metrics("127.0.0.1:0", token) as server:
         for given, status in ((f"Bearer {token}", 200), ("Bearer 0123456789abcdeg", 401), ("", 401)):
             assert answer(server.url, Authorization=given) == status
+    with pytest.raises(ConnectionRefusedError):
+        answer(server.url)  # it has ended
     with package.riffle.serve_metrics("0.0.0.0:0", token) as server:  # others may call it by its name
         url = server.url.replace("0.0.0.0", "127.0.0.1")
         assert answer(url, Host="metrics.example", Authorization=f"Bearer {token}") == 200

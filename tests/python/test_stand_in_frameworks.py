@@ -239,7 +239,7 @@ def test_an_iterator_of_grain_gives_every_kth_step_of_its_slice(grain, options, 
     dataset = grain(**options)
     for one in slices:
         dataset.set_slice(one)
-    assert [next(iter(dataset)) for _ in found] == found[:1] * len(found), "each iterator begins anew"
+    assert [next(iter(dataset)) for _ in found] == found[:1] * len(found), "each iterator begins at the first step"
     items = iter(dataset)
     items.__class__.__iter__ = lambda self: self
     assert list(items) == found
@@ -300,7 +300,7 @@ def test_a_step_of_lightning_is_one_of_the_mix(lightning, package):
     assert data.dataset is None and data.state_dict() == {}
     data.setup("fit")
     follow = trainer.callbacks[0]
-    assert trainer.callbacks == [follow, last], "before those that save"
+    assert trainer.callbacks == [follow, last], "before any callback that saves"
     data.setup("fit")
     assert len(trainer.callbacks) == 2
     data.load_state_dict({}), data.load_state_dict({"mix": "m", "run": "r", "step": 2})
@@ -455,6 +455,9 @@ def test_what_does_not_fit_the_mix_stops_megatron(train, package, dataset):
     with pytest.raises(error, match="has 4 sequences, and --global-batch-size is 8"):
         next(train(global_batch=8))
     found = train(length=4)
+    found.begin(12), found.begin(0)
+    assert next(found)["step"] == 0
+    found = train(length=4)
     found.begin(12), found.begin(4)
     assert next(found)["step"] == 1
     with pytest.raises(error, match="has given micro-batches already"):
@@ -480,7 +483,7 @@ def test_items_of_megatron_have_the_masks_that_are_asked_for(train, megatron):
 
 
 class HeldOut:
-    """A set of so many sequences, in batches of 4; sequence i of it is number 10 i."""
+    """A set of n sequences, in batches of 4."""
 
     corpus, set = "c", "valid"
 
@@ -607,3 +610,75 @@ def test_a_step_of_transformers_is_one_of_the_mix(follows, package, saved, globa
     trainer.state.global_step += 1
     with pytest.raises(package.riffle.UsageError, match=f"step {begin + 2} comes where training is at step {begin + 3}"):
         callback.begin({**item}, 2)
+
+
+# ---- KempnerForge, TRL
+
+
+@pytest.fixture
+def kempnerforge(stand_in, dataset, monkeypatch):
+    """kempnerforge(path, length=4, phases=(), anneal=0, **options): its loader; .run is the run's name."""
+    module = stand_in.part("integrations.kempnerforge")
+
+    def made(mix, bootstrap, **options):
+        make.mix, make.run = mix, options.pop("run")
+        return dataset(kind=stand_in.part("integrations.dataset").RankDataset, **options)
+
+    def make(path, length=4, phases=(), anneal=0, **options):
+        config = types.SimpleNamespace(data=types.SimpleNamespace(dataset_path=path, phases=list(phases), anneal_start_step=anneal),
+                                       train=types.SimpleNamespace(seq_len=length, batch_size=2))
+        return module.make_loader(config, make.optimizer, rank=0, world=1, **options)
+
+    make.optimizer = Optimizer(1.0)
+    monkeypatch.setattr(stand_in.part("integrations.loader"), "RankDataset", made)
+    return make
+
+
+@pytest.mark.parametrize("path, mix, run", [("riffle:m", "m", "trainers"), ("riffle:m/big", "m", "big"), ("riffle:m/", "m", "trainers")])
+def test_a_path_of_kempnerforge_is_a_mix_and_a_run(kempnerforge, path, mix, run, monkeypatch, stand_in):
+    stand_in.from_numpy = lambda array: array.view(Tensor)
+    loader = kempnerforge(path)
+    assert (kempnerforge.mix, kempnerforge.run) == (mix, run)
+    items = iter(loader)
+    item = next(items)
+    assert sorted(item) == ["doc_ids", "input_ids", "labels"] and item["doc_ids"].dtype == np.int64 and len(item["labels"]) == 2
+    kempnerforge.optimizer.step()
+    assert kempnerforge.optimizer.used == [0.5]
+
+
+@pytest.mark.parametrize("path, options, says", [
+    ("m", {}, "must be riffle:MIX"), ("riffle:", {}, "must be riffle:MIX"), ("riffle:/r", {}, "must be riffle:MIX"),
+    ("riffle:m", {"phases": [1]}, "a mix has mix.phases"), ("riffle:m", {"anneal": 1}, "a mix has mix.phases"),
+    ("riffle:m", {"fields": "step"}, "fields is KempnerForge's"), ("riffle:m", {"length": 5}, "train.seq_len is 5"),
+])
+def test_what_kempnerforge_cannot_have_is_refused(kempnerforge, package, path, options, says):
+    with pytest.raises(package.riffle.UsageError, match=says):
+        next(iter(kempnerforge(path, **options)))
+
+
+def test_a_trainer_of_trl_keeps_its_arguments_and_refuses_what_the_mix_has_done(follows, stand_in, package, monkeypatch):
+    seen = []
+
+    class SFTTrainer:
+        def __init__(self, *words, **more):
+            seen.append((words, more))
+            self.args = words[1]
+
+        add_callback = lambda self, callback: seen.append(callback)
+
+    module_of(monkeypatch, "trl", SFTTrainer=SFTTrainer, SFTConfig=object)
+    module_of(monkeypatch, "datasets", Dataset=types.SimpleNamespace(from_list=lambda rows: rows))
+    kind = stand_in.part("integrations.trl").SFTTrainer
+    args = types.SimpleNamespace(dataset_kwargs={"a": 1}, max_steps=5, auto_find_batch_size=False, packing=False)
+    trainer = kind("model", args, riffle={"mix": "m", "losses": False}, processing_class="p")
+    words, more = seen[0]
+    assert words == ("model", args) and more == {"processing_class": "p", "train_dataset": [{"input_ids": [0], "labels": [0]}]}
+    assert args.dataset_kwargs == {"a": 1, "skip_prepare_dataset": True} and args.ignore_data_skip
+    assert (trainer._riffle_losses, trainer._riffle_scales, trainer._riffle_options) == (False, True, {"mix": "m"}) and len(seen) == 2
+    for change, says in (({"packing": True}, "packing: sequences of a mix are packed"), ({"padding_free": True}, "padding_free"),
+                         ({"assistant_only_loss": True}, "assistant_only_loss"), ({"max_steps": 0}, "needs max_steps"),
+                         ({"auto_find_batch_size": True}, "changes the batch")):
+        with pytest.raises(package.riffle.UsageError, match=says):
+            kind("model", types.SimpleNamespace(**{**vars(args), **change}), riffle={"mix": "m"})
+    with pytest.raises(package.riffle.UsageError, match="micro_batch is the Trainer's"):
+        kind("model", args, riffle={"mix": "m", "micro_batch": 2})
