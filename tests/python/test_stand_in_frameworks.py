@@ -682,3 +682,54 @@ def test_a_trainer_of_trl_keeps_its_arguments_and_refuses_what_the_mix_has_done(
             kind("model", types.SimpleNamespace(**{**vars(args), **change}), riffle={"mix": "m"})
     with pytest.raises(package.riffle.UsageError, match="micro_batch is the Trainer's"):
         kind("model", args, riffle={"mix": "m", "micro_batch": 2})
+
+
+# ---- verl
+
+
+@pytest.fixture
+def verl(by_index, stand_in):
+    """verl(**config): prompts of the mix m, and the steps that were said to be trained."""
+    stand_in.utils.data.DistributedSampler = object
+    module = stand_in.part("integrations.verl")
+
+    def make(max_samples=-1, riffle=(), **config):
+        found = by_index(kind=lambda *_, **__: module.RLDataset("riffle:m", None, {"riffle": dict(riffle), **config}, max_samples=max_samples))
+        trained = []
+        found._training._opens = lambda: types.SimpleNamespace(trained=lambda place, losses: trained.append(place.step), close=lambda: None)
+        return found, trained
+
+    make.module = module
+    return make
+
+
+@pytest.mark.parametrize("batches, trained", [([[0, 1, 2, 3], [4, 5, 6, 7]], [1, 2]), ([[0, 1, 2]], []), ([[0, 1, 2], [3, 4]], [1]),
+                                              ([[3, 0, 2, 1], [11, 8]], [1, 3]), ([[4, 5], [6, 7]], [2])])
+def test_steps_of_verl_are_trained_once_all_their_prompts_are_used_up(verl, stand_in, batches, trained):
+    data, said = verl(train_batch_size=4)
+    for batch in batches:
+        for index in batch:
+            stand_in.part("torch").MapDataset.__getitem__(data, index)
+        data.on_batch_end(types.SimpleNamespace(non_tensor_batch={"index": np.array(batch)}))
+    assert said == trained
+
+
+def test_a_mix_of_verl_has_no_epochs_and_one_size_of_steps(verl, stand_in, package):
+    error, end = package.riffle.UsageError, lambda *index: types.SimpleNamespace(non_tensor_batch={"index": np.array(index)})
+    data, _ = verl()
+    for index in range(0, 12, 4):
+        stand_in.part("torch").MapDataset.__getitem__(data, index)
+    data.on_batch_end(end(7))
+    with pytest.raises(error, match="of which 2 steps are trained: a mix has no epochs"):
+        data.on_batch_end(end(0, 1))
+    assert len(verl(max_samples=9)[0]) == 8
+    for options, says in (({"train_batch_size": 8}, "train_batch_size is 8, and a step of mix m has 4"), ({"shuffle": True}, "shuffled already"),
+                          ({"max_samples": 8, "riffle": {"steps": 2}}, "both say how much there is")):
+        with pytest.raises(error, match=says):
+            verl(**options)
+    with pytest.raises(error, match="sequence 1 of mix m holds several documents"):
+        data[1]
+    mix_of = verl.module._mix_of
+    assert [mix_of(files) for files in ("riffle:m", ["riffle:m"], "a.parquet", ["a", "b"], None)] == ["m", "m", None, None, None]
+    with pytest.raises(error, match="a mix is one name"):
+        mix_of(["riffle:m", "a.parquet"])
