@@ -45,7 +45,7 @@ put(const char *name, const char *text)
 	folder_text(name, text);
 }
 
-/* "NAME: " and each file of the domain, in its order; "+" in front of one for `valid`. */
+/* "NAME: " and each file of the domain, in its order; "+" in front of one for `valid`, "*" for `test`. */
 static void
 describe(FILE *to, const struct init_files *l)
 {
@@ -53,7 +53,7 @@ describe(FILE *to, const struct init_files *l)
 		fprintf(to, "%s%s:", d == 0 ? "" : "; ", l->domain[d].name);
 		for (size_t i = 0; i < l->n; i++)
 			if (init_files_taken(&l->file[i]) && l->file[i].domain == d)
-				fprintf(to, " %s%s", l->file[i].held_out ? "+" : "",
+				fprintf(to, " %s%s", (const char *[]){"", "+", "*"}[l->file[i].set],
 				    l->file[i].path + 2);
 	}
 }
@@ -80,7 +80,7 @@ test_files_become_domains_by_folder_kind_and_field(void **unused)
 	    {"d: a.jsonl; d-txt: b.txt", {"a.jsonl", "b.txt"}},
 	    /* Sets in one folder are one domain. */
 	    {"d: train/a.jsonl +valid/b.jsonl", {"train/a.jsonl", "valid/b.jsonl"}},
-	    {"d: +Dev/b.jsonl TRAIN/a.jsonl test/c.jsonl",
+	    {"d: +Dev/b.jsonl TRAIN/a.jsonl *test/c.jsonl",
 		{"TRAIN/a.jsonl", "Dev/b.jsonl", "test/c.jsonl"}},
 	    {"other: other/a.jsonl; train: train/a.jsonl; valid: valid/b.jsonl",
 		{"train/a.jsonl", "valid/b.jsonl", "other/a.jsonl"}},
@@ -91,6 +91,9 @@ test_files_become_domains_by_folder_kind_and_field(void **unused)
 		{"a.jsonl", "b-val.jsonl", "dev.jsonl", "x_validation_2.jsonl"}},
 	    {"d: device.jsonl evaluate.jsonl", {"device.jsonl", "evaluate.jsonl"}},
 	    {"d: a.dev.jsonl b.val.jsonl", {"a.dev.jsonl", "b.val.jsonl"}},
+	    {"d: a.dev.jsonl b.test.jsonl", {"a.dev.jsonl", "b.test.jsonl"}},
+	    {"d: a.jsonl *b-test-dev.jsonl +c.dev.test.jsonl",
+		{"a.jsonl", "b-test-dev.jsonl", "c.dev.test.jsonl"}},
 	    /* Hidden ones are not looked at. */
 	    {"d: a.jsonl", {"a.jsonl", ".git/b.jsonl", ".c.jsonl"}},
 	    /* Names that a topic's cannot have, or that are taken. */
