@@ -218,15 +218,15 @@ name_only_mix(struct config *c, const char *topics, size_t n, struct failure *f)
 	if (n == 0)
 		return fail(f, FAIL_CONFIG,
 		    "which mix? the broker has none (no topic MIX.ledger that this user may see): "
-		    "give "
-		    "--mix NAME, or a configuration with a mix section");
+		    "give --mix NAME, or a configuration with a mix section");
 	for (size_t i = 0; i < n && used < sizeof(names); i++, at += strlen(at) + 1)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s",
 		    i == 0 ? "" : ", ", (int)(strlen(at) - strlen(LEDGER_END)), at);
 	if (n > 1)
 		return fail(f, FAIL_CONFIG,
-		    "which mix? the broker has %zu: %s%s: give --mix NAME, or -c FILE", n, names,
-		    used < sizeof(names) ? "" : "...");
+		    "which mix? the broker has %zu: %s%s: give --mix NAME, or a configuration with "
+		    "a mix section",
+		    n, names, used < sizeof(names) ? "" : "...");
 	return name_mix(c, names, f);
 }
 
@@ -243,7 +243,8 @@ find_mix(struct config *c, struct failure *f)
 
 	if (properties_value(&c->kafka, "bootstrap.servers") == NULL)
 		return fail(f, FAIL_USAGE,
-		    "which mix? give -c FILE, or a broker (RIFFLE_BOOTSTRAP, or -X "
+		    "which mix? give -c FILE with a mix section, or a broker (RIFFLE_BOOTSTRAP, or "
+		    "-X "
 		    "bootstrap.servers=HOST:PORT) and --mix NAME");
 	if (kafka_open(&rk, &k, f) != FAIL_NONE)
 		return f->code;
@@ -269,8 +270,11 @@ options_mix_config(
 	code = options_broker_config(out, o, f);
 	if (code == FAIL_NONE && *mix != NULL && o->config == NULL)
 		code = name_mix(*out, *mix, f);
-	else if (code == FAIL_NONE && *mix == NULL && (*out)->mix.name == NULL)
+	else if (code == FAIL_NONE && *mix == NULL && (*out)->mix.name == NULL) {
 		code = find_mix(*out, f);
+		if (o->config != NULL && (code == FAIL_CONFIG || code == FAIL_USAGE))
+			fail_within(f, "%s has no mix section", o->config);
+	}
 	if (code == FAIL_NONE) {
 		*mix = *mix == NULL ? (*out)->mix.name : *mix;
 		return FAIL_NONE;

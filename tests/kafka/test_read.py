@@ -434,7 +434,7 @@ def test_what_does_not_fit_is_refused(mix, read, what):
 def test_without_a_mix_there_is_nothing_to_read(riffle):
     done = riffle("read", check=False)
     assert done.returncode == 2
-    assert "which mix? give -c FILE, or a broker" in done.stderr
+    assert "which mix? give -c FILE with a mix section, or a broker" in done.stderr
 
 
 def test_output_that_cannot_be_written_is_an_error(mix, riffle, bootstrap):
