@@ -360,7 +360,9 @@ yaml_tree_decode(
 		goto failed;
 	root = yaml_document_get_root_node(&b.tree->document);
 	if (root == NULL) {
-		fail(f, FAIL_CONFIG, "%s:1: is empty", name);
+		fail(f, FAIL_CONFIG,
+		    "%s:1: is empty: `riffle config --init DATA` prints a first configuration",
+		    name);
 		goto failed;
 	}
 	if (build(&b, &b.tree->root, 1, 0) != FAIL_NONE)

@@ -415,6 +415,7 @@ def test_a_broker_that_does_not_answer_is_one_clear_sentence(riffle):
 
 USAGE = {
     "a world without a rank": (["--world", 2], "--world 2: which of them is this? give --rank"),
+    "a rank without a world": (["--rank", 1], "--rank 1: of how many? give --world"),
     "a world that does not divide the lanes": (["--rank", 0, "--world", 3], "does not divide the 8 lanes of topic"),
     "more ranks than lanes": (["--rank", 0, "--world", 16], "larger than the 8 lanes"),
     "a rank beyond the world": (["--rank", 2, "--world", 2], "--rank: out of range: 2"),

@@ -546,9 +546,20 @@ def test_check_names_file_line_and_key(fails, write_config, change, sentence):
 
 
 def test_a_configuration_that_cannot_be_read(fails, tmp_path):
-    fails(2, f"riffle config: opening the configuration {tmp_path}/none.yml: No such file or directory",
-          "config", "--check", "--no-inputs", "-c", tmp_path / "none.yml")
-    fails(2, f"riffle config: reading the configuration {tmp_path}: Is a directory", "config", "--check", "--no-inputs", "-c", tmp_path)
+    missing = f"riffle status: opening the configuration {tmp_path}/none.yml: No such file or directory"
+    fails(2, f"{missing}; `riffle config --init DATA > {tmp_path}/none.yml` writes a first one", "status", "-c", tmp_path / "none.yml")
+    (tmp_path / "nine.yml").write_text("")
+    fails(2, f"{missing} (did you mean {tmp_path}/nine.yml?)", "status", "-c", tmp_path / "none.yml")
+    fails(2, f"{missing} (did you mean {tmp_path}/nine.yml?) (RIFFLE_CONFIG names this file)", "status",
+          env={"RIFFLE_CONFIG": f"{tmp_path}/none.yml"})
+    folder = f"riffle status: reading the configuration {tmp_path}: Is a directory: name the YAML file in it"
+    fails(2, folder, "status", "-c", tmp_path)
+    fails(2, f"{folder} (RIFFLE_CONFIG names this folder)", "status", env={"RIFFLE_CONFIG": tmp_path})
+    fails(2, "riffle status: opening the configuration -: No such file or directory: name a file: the paths in a configuration are "
+          "relative to its folder", "status", "-c", "-")
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n' * 2)
+    fails(2, f"riffle status: {tmp_path}/a.jsonl:2: not YAML: did not find expected <document start>; it holds data: name the YAML file "
+          "of the configuration", "status", "-c", tmp_path / "a.jsonl")
 
 
 def test_check_says_where_weights_do_not_sum_to_1(riffle, write_config):

@@ -98,8 +98,10 @@ test_every_error_names_file_and_line(void **unused)
 		size_t n;
 		const char *expected;
 	} rows[] = {
-	    ROW("", "run.yml:1: is empty"),
-	    ROW("# only this\n", "run.yml:1: is empty"),
+	    ROW("",
+		"run.yml:1: is empty: `riffle config --init DATA` prints a first configuration"),
+	    ROW("# only this\n",
+		"run.yml:1: is empty: `riffle config --init DATA` prints a first configuration"),
 	    ROW("a: 1\na: 2\n", "run.yml:2: a: given twice, first in line 1"),
 	    ROW("m:\n  n: {x: 1,\n    y: 2,\n    x: 3}\n",
 		"run.yml:4: m.n.x: given twice, first in line 2"),
