@@ -40,8 +40,8 @@
  *
  * Nothing is allocated: texts are borrowed from argv. Errors are FAIL_USAGE and one sentence:
  * "--rank: out of range: 9 (0 to 7)", "unknown option --ranks (did you mean --rank?)". An option
- * with a value that is given twice is an error, unless it is a list. Names are not abbreviated, so
- * that a new option never changes what a script means.
+ * that takes a value may be given once, unless it is a list. Names are not abbreviated, so that a
+ * new option never changes what a script means.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H

@@ -150,7 +150,7 @@ fail_no_file(const struct options *o, struct failure *f)
 	else if (S_ISDIR(st.st_mode))
 		fail_more(f, ": name the YAML file in it");
 	else if (dot != NULL && strcmp(dot, ".jsonl") == 0)
-		fail_more(f, "; it holds data: name the YAML file of the configuration");
+		fail_more(f, "; the configuration is a YAML file, not the data");
 	else if (!missing && access(o->config, R_OK) == 0)
 		return f->code;
 	return o->configs.n > 0 ? f->code
@@ -270,8 +270,7 @@ find_mix(struct config *c, struct failure *f)
 	if (properties_value(&c->kafka, "bootstrap.servers") == NULL)
 		return fail(f, FAIL_USAGE,
 		    "which mix? give -c FILE with a mix section, or a broker (RIFFLE_BOOTSTRAP, or "
-		    "-X "
-		    "bootstrap.servers=HOST:PORT) and --mix NAME");
+		    "-X bootstrap.servers=HOST:PORT) and --mix NAME");
 	if (kafka_open(&rk, &k, f) != FAIL_NONE)
 		return f->code;
 	code = kafka_wait_broker(rk, BROKER_MS, f);

@@ -558,8 +558,8 @@ def test_a_configuration_that_cannot_be_read(fails, tmp_path):
     fails(2, "riffle status: opening the configuration -: No such file or directory: name a file: the paths in a configuration are "
           "relative to its folder", "status", "-c", "-")
     (tmp_path / "a.jsonl").write_text('{"text": "a"}\n' * 2)
-    fails(2, f"riffle status: {tmp_path}/a.jsonl:2: not YAML: did not find expected <document start>; it holds data: name the YAML file "
-          "of the configuration", "status", "-c", tmp_path / "a.jsonl")
+    fails(2, f"riffle status: {tmp_path}/a.jsonl:2: not YAML: did not find expected <document start>; the configuration is a YAML "
+          "file, not the data", "status", "-c", tmp_path / "a.jsonl")
 
 
 def test_check_says_where_weights_do_not_sum_to_1(riffle, write_config):
