@@ -42,6 +42,27 @@ print_help(FILE *to)
 	print_facts(to, "exit codes", command_exits);
 }
 
+static enum fail_code
+fail_unknown(const char *name, struct failure *f)
+{
+	const char *kind = *name == '-' ? "option" : "command";
+	struct nearest near;
+
+	nearest_init(&near, name);
+	for (const struct command *const *c = command_all; *c != NULL; c++)
+		nearest_offer(&near, (*c)->name);
+	nearest_offer(&near, "help");
+	nearest_offer(&near, "--help");
+	nearest_offer(&near, "--version");
+	if (strchr(name, '.') != NULL && access(name, F_OK) == 0)
+		return fail(f, FAIL_USAGE,
+		    "%s is a file: the command comes first, as in riffle mix -c %s", name, name);
+	if (near.best != NULL)
+		return fail(f, FAIL_USAGE, "unknown %s %s (did you mean %s?); see riffle --help",
+		    kind, name, near.best);
+	return fail(f, FAIL_USAGE, "unknown %s %s; see riffle --help", kind, name);
+}
+
 /* An option that stands before its command, as many programs have it. */
 static enum fail_code
 fail_option(int argc, char **argv, struct failure *f)
@@ -51,26 +72,7 @@ fail_option(int argc, char **argv, struct failure *f)
 			return fail(f, FAIL_USAGE,
 			    "unknown option %s: options follow the command: riffle %s %s ...",
 			    argv[1], argv[i], argv[1]);
-	return fail(f, FAIL_USAGE, "unknown option %s; see riffle --help", argv[1]);
-}
-
-static enum fail_code
-fail_unknown(const char *name, struct failure *f)
-{
-	struct nearest near;
-
-	if (*name == '-')
-		return fail(f, FAIL_USAGE, "unknown option %s; see riffle --help", name);
-	nearest_init(&near, name);
-	for (const struct command *const *c = command_all; *c != NULL; c++)
-		nearest_offer(&near, (*c)->name);
-	if (strchr(name, '.') != NULL && access(name, F_OK) == 0)
-		return fail(f, FAIL_USAGE,
-		    "%s is a file: the command comes first, as in riffle mix -c %s", name, name);
-	if (near.best != NULL)
-		return fail(f, FAIL_USAGE,
-		    "unknown command %s (did you mean %s?); see riffle --help", name, near.best);
-	return fail(f, FAIL_USAGE, "unknown command %s; see riffle --help", name);
+	return fail_unknown(argv[1], f);
 }
 
 /* `riffle help [--man] [COMMAND]`. */

@@ -214,6 +214,7 @@ struct grammar {
 	size_t n;
 	struct option longs[OPTIONS_MAX + 1];
 	char shorts[2 * OPTIONS_MAX + 2];
+	const char *value[OPTIONS_MAX]; /* [n]; what row[i] was given so far, or NULL */
 };
 
 static bool
@@ -310,6 +311,24 @@ grammar_row(const struct grammar *g, int code, char *const *argv, const char **w
 		*word = argv[optind - 2];
 	n = strcspn(*word, "=");
 	return n == strlen(row->name) + 2 && strncmp(*word + 2, row->name, n - 2) == 0 ? row : NULL;
+}
+
+/* Remembers the value. One of two values would be lost, so most options are taken once only. */
+static enum fail_code
+check_once(struct grammar *g, const struct command *c, const struct option_row *row,
+    const char *value, struct failure *f)
+{
+	bool repeats = row->letter == 'c' ? (c->common & OPTIONS_CONFIGS) != 0
+					  : row->kind == OPTION_FLAG || row->kind == OPTION_LIST;
+	size_t i = 0;
+
+	while (g->row[i] != row)
+		i++;
+	if (!repeats && g->value[i] != NULL)
+		return fail(f, FAIL_USAGE, "--%s: given twice (%s, %s): riffle %s takes one",
+		    row->name, g->value[i], value, c->name);
+	g->value[i] = value;
+	return FAIL_NONE;
 }
 
 static bool
@@ -411,21 +430,23 @@ is_config(const struct options *o, const struct command *c, const char *word)
 }
 
 /*
- * An argument too many. It may be a name that an option takes, or that the command needs no option
- * for, so the names of the configuration are tried.
+ * An argument too many. If the command takes none, it may be a name that an option takes, or that
+ * the command needs no option for, so the names of the configuration are tried.
  */
 static enum fail_code
 fail_argument(const struct options *o, const struct command *c, const char *word, struct failure *f)
 {
 	int form = (int)strcspn(c->usage, "\n"); /* the first one */
-	const char *mix = word, *domain = NULL;
+	const char *mix = o->config == NULL ? word : NULL, *domain = NULL;
+	bool number = word[strspn(word, "0123456789")] == '\0';
 	struct config *config = NULL;
 	struct failure ignored;
 	struct nearest near;
 
 	fail(f, FAIL_USAGE, "unexpected argument: %s (", word);
 	nearest_init(&near, word);
-	if (o->config != NULL && options_config(&config, o, &ignored) == FAIL_NONE) {
+	if (c->arguments_max == 0 && o->config != NULL &&
+	    options_config(&config, o, &ignored) == FAIL_NONE) {
 		for (size_t i = 0; i < config->domains_n; i++)
 			nearest_offer(&near, config->domains[i].name);
 		domain = near.best;
@@ -434,12 +455,16 @@ fail_argument(const struct options *o, const struct command *c, const char *word
 		if (near.best != domain)
 			mix = near.best, domain = NULL;
 	}
-	if (domain != NULL && has_option(c, "domain"))
+	if (c->arguments_max > 0)
+		fail_more(f, "riffle %s takes %zu at most; ", c->name, c->arguments_max);
+	else if (domain != NULL && has_option(c, "domain"))
 		fail_more(f, "did you mean --domain %s? ", domain);
 	else if (domain != NULL)
 		fail_more(f, "did you mean domain %s? `riffle %s` is about all domains; ", domain,
 		    c->name);
-	else if (has_option(c, "mix"))
+	else if (number && has_option(c, "from-step"))
+		fail_more(f, "did you mean --from-step %s? ", word);
+	else if (mix != NULL && !number && has_option(c, "mix"))
 		fail_more(f, "did you mean --mix %s? ", mix);
 	fail_more(f, "usage: riffle %s %.*s)", c->name, form, c->usage);
 	config_close(config);
@@ -450,6 +475,7 @@ static enum fail_code
 check_arguments(const struct options *o, const struct command *c, struct failure *f)
 {
 	int form = (int)strcspn(c->usage, "\n"); /* the first one */
+	const char *first = c->usage + (strncmp(c->usage, "-c FILE ", 8) == 0 ? 8 : 0);
 
 	for (size_t i = 0; i < o->properties.n; i++) {
 		const char *text = o->properties.text[i], *equals = strchr(text, '=');
@@ -471,8 +497,8 @@ check_arguments(const struct options *o, const struct command *c, struct failure
 	if (o->arguments_n > c->arguments_max)
 		return fail_argument(o, c, o->argument[c->arguments_max], f);
 	if (o->arguments_n < c->arguments_min)
-		return fail(f, FAIL_USAGE, "an argument is missing (usage: riffle %s %.*s)",
-		    c->name, form, c->usage);
+		return fail(f, FAIL_USAGE, "an argument is missing: %.*s (usage: riffle %s %.*s)",
+		    (int)strcspn(first, " "), first, c->name, form, c->usage);
 	return FAIL_NONE;
 }
 
@@ -509,7 +535,8 @@ options_parse(struct options *o, const struct command *c, int argc, char **argv,
 		if (row == NULL)
 			return fail_unknown(c, &g, word, f);
 		own = c->options_n > 0 && row >= c->option && row < c->option + c->options_n;
-		if (set_value(row, own ? values : (void *)o, optarg, f) != FAIL_NONE)
+		if (check_once(&g, c, row, optarg, f) != FAIL_NONE ||
+		    set_value(row, own ? values : (void *)o, optarg, f) != FAIL_NONE)
 			return f->code;
 		if (own)
 			o->given |= UINT64_C(1) << (row - c->option);

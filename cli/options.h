@@ -39,8 +39,9 @@
  *             return f->code;
  *
  * Nothing is allocated: texts are borrowed from argv. Errors are FAIL_USAGE and one sentence:
- * "--rank: out of range: 9 (0 to 7)", "unknown option --ranks (did you mean --rank?)". Names are
- * not abbreviated, so that a new option never changes what a script means.
+ * "--rank: out of range: 9 (0 to 7)", "unknown option --ranks (did you mean --rank?)". An option
+ * that takes a value may be given once, unless it is a list. Names are not abbreviated, so that a
+ * new option never changes what a script means.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -103,6 +104,7 @@ struct option_row {
 enum options_common {
 	OPTIONS_CONFIG = 1,     /* -c, --config FILE; -s, --override KEY=VALUE */
 	OPTIONS_PROPERTIES = 2, /* -X, --property NAME=VALUE */
+	OPTIONS_CONFIGS = 4,    /* with OPTIONS_CONFIG: -c may be given more than once */
 };
 
 /* What options_parse() found beside the command's own struct; borrows argv. */

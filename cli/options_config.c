@@ -1,11 +1,15 @@
 /* The configuration that a command works on: by -c, -s, -X and --mix, or by what the broker has. */
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/options.h"
 #include "common/base/names.h"
+#include "common/base/nearest.h"
 #include "common/kafka/kafka.h"
 #include "common/kafka/mix_names.h"
 
@@ -130,6 +134,30 @@ options_config(struct config **out, const struct options *o, struct failure *f)
 	return options_config_named(out, NULL, o, f);
 }
 
+/* The configuration was not loaded: says more if its path is not that of a YAML file at all. */
+static enum fail_code
+fail_no_file(const struct options *o, struct failure *f)
+{
+	const char *dot = strrchr(o->config, '.');
+	struct stat st = {0};
+	bool missing = stat(o->config, &st) != 0;
+
+	if (strcmp(o->config, "-") == 0 && missing)
+		fail_more(
+		    f, ": name a file: the paths in a configuration are relative to its folder");
+	else if (missing && errno == ENOENT && !nearest_path_more(o->config, DT_REG, f))
+		fail_more(f, "; `riffle config --init DATA > %s` writes a first one", o->config);
+	else if (S_ISDIR(st.st_mode))
+		fail_more(f, ": name the YAML file in it");
+	else if (dot != NULL && strcmp(dot, ".jsonl") == 0)
+		fail_more(f, "; the configuration is a YAML file, not the data");
+	else if (!missing && access(o->config, R_OK) == 0)
+		return f->code;
+	return o->configs.n > 0 ? f->code
+				: fail_more(f, " (RIFFLE_CONFIG names this %s)",
+				      S_ISDIR(st.st_mode) ? "folder" : "file");
+}
+
 enum fail_code
 options_config_named(
     struct config **out, const char *mix, const struct options *o, struct failure *f)
@@ -152,9 +180,7 @@ options_config_named(
 		set[n++] = name;
 	}
 	if (config_open_with(out, o->config, set, n, f) != FAIL_NONE)
-		return o->configs.n == 0 && access(o->config, R_OK) != 0
-			   ? fail_more(f, " (RIFFLE_CONFIG names this file)")
-			   : f->code;
+		return fail_no_file(o, f);
 	if (set_properties(*out, o, f) == FAIL_NONE && check_properties(*out, o, f) == FAIL_NONE)
 		return FAIL_NONE;
 	config_close(*out);
@@ -218,15 +244,15 @@ name_only_mix(struct config *c, const char *topics, size_t n, struct failure *f)
 	if (n == 0)
 		return fail(f, FAIL_CONFIG,
 		    "which mix? the broker has none (no topic MIX.ledger that this user may see): "
-		    "give "
-		    "--mix NAME, or a configuration with a mix section");
+		    "give --mix NAME, or a configuration with a mix section");
 	for (size_t i = 0; i < n && used < sizeof(names); i++, at += strlen(at) + 1)
 		used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s",
 		    i == 0 ? "" : ", ", (int)(strlen(at) - strlen(LEDGER_END)), at);
 	if (n > 1)
 		return fail(f, FAIL_CONFIG,
-		    "which mix? the broker has %zu: %s%s: give --mix NAME, or -c FILE", n, names,
-		    used < sizeof(names) ? "" : "...");
+		    "which mix? the broker has %zu: %s%s: give --mix NAME, or a configuration with "
+		    "a mix section",
+		    n, names, used < sizeof(names) ? "" : "...");
 	return name_mix(c, names, f);
 }
 
@@ -243,8 +269,8 @@ find_mix(struct config *c, struct failure *f)
 
 	if (properties_value(&c->kafka, "bootstrap.servers") == NULL)
 		return fail(f, FAIL_USAGE,
-		    "which mix? give -c FILE, or a broker (RIFFLE_BOOTSTRAP, or -X "
-		    "bootstrap.servers=HOST:PORT) and --mix NAME");
+		    "which mix? give -c FILE with a mix section, or a broker (RIFFLE_BOOTSTRAP, or "
+		    "-X bootstrap.servers=HOST:PORT) and --mix NAME");
 	if (kafka_open(&rk, &k, f) != FAIL_NONE)
 		return f->code;
 	code = kafka_wait_broker(rk, BROKER_MS, f);
@@ -269,8 +295,11 @@ options_mix_config(
 	code = options_broker_config(out, o, f);
 	if (code == FAIL_NONE && *mix != NULL && o->config == NULL)
 		code = name_mix(*out, *mix, f);
-	else if (code == FAIL_NONE && *mix == NULL && (*out)->mix.name == NULL)
+	else if (code == FAIL_NONE && *mix == NULL && (*out)->mix.name == NULL) {
 		code = find_mix(*out, f);
+		if (o->config != NULL && (code == FAIL_CONFIG || code == FAIL_USAGE))
+			fail_within(f, "%s has no mix section", o->config);
+	}
 	if (code == FAIL_NONE) {
 		*mix = *mix == NULL ? (*out)->mix.name : *mix;
 		return FAIL_NONE;

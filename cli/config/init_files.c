@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "common/base/buffer.h"
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/base/utf8.h"
 
@@ -256,6 +257,21 @@ take_entry(
 }
 
 static enum fail_code
+fail_folder(const char *path, struct failure *f)
+{
+	const char *slash = strrchr(path, '/');
+	int error = errno, n = slash == NULL ? 1 : (int)(slash - path);
+
+	fail_errno(f, FAIL_IO, "reading folder %s", path);
+	if (error == ENOENT)
+		nearest_path_more(path, DT_DIR, f);
+	else if (error == ENOTDIR && n > 0)
+		fail_more(f, ": name its folder: `riffle config --init %.*s`", n,
+		    slash == NULL ? "." : path);
+	return f->code;
+}
+
+static enum fail_code
 walk(struct init_files *l, const char *folder, size_t folder_n, int depth, bool by_folder,
     struct failure *f)
 {
@@ -264,7 +280,7 @@ walk(struct init_files *l, const char *folder, size_t folder_n, int depth, bool 
 	enum fail_code code = FAIL_NONE;
 
 	if (dir == NULL)
-		return fail_errno(f, FAIL_IO, "reading folder %s", folder);
+		return fail_folder(folder, f);
 	while (code == FAIL_NONE && (entry = readdir(dir)) != NULL) {
 		struct text path = {0};
 		char *whole;

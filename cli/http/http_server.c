@@ -522,9 +522,13 @@ listen_at(struct http_server *s, const char *option, const struct endpoint *e, s
 	    setsockopt(s->socket, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
 	    bind(s->socket, (const struct sockaddr *)&e->at, e->at_n) != 0 ||
 	    listen(s->socket, BACKLOG) != 0 ||
-	    getsockname(s->socket, (struct sockaddr *)&at, &n) != 0)
-		return fail_errno(
-		    f, FAIL_IO, "%s: listening on %s, port %s", option, e->host, e->port);
+	    getsockname(s->socket, (struct sockaddr *)&at, &n) != 0) {
+		bool used = errno == EADDRINUSE;
+
+		fail_errno(f, FAIL_IO, "%s: listening on %s, port %s", option, e->host, e->port);
+		return used ? fail_more(f, ": give another port, or 0 for any that is free")
+			    : f->code;
+	}
 	endpoint_print(s->address, sizeof(s->address), (const struct sockaddr *)&at, n);
 	return FAIL_NONE;
 }

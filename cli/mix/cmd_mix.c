@@ -339,7 +339,7 @@ const struct command cmd_mix = {
 	       "riffle mix -c swarm/*.yml --end-at-step 64",
     .defaults = &defaults,
     .arguments_max = MIXES_MAX,
-    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+    .common = OPTIONS_CONFIG | OPTIONS_CONFIGS | OPTIONS_PROPERTIES,
     .option = rows,
     .options_n = sizeof(rows) / sizeof(rows[0]),
     .run = run,

@@ -80,7 +80,7 @@ plan_lengths_parse(
 	enum fail_code code = copy == NULL ? fail_memory(f) : open_lengths(out, c, f);
 
 	while (code == FAIL_NONE && (item = strsep(&rest, ",")) != NULL)
-		code = parse_item(out, c, item, f);
+		code = parse_item(out, c, item + strspn(item, " "), f);
 	for (size_t i = 0; code == FAIL_NONE && i < c->domains_n; i++)
 		if (out->length[i].sequences == NULL)
 			code = fail(

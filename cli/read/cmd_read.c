@@ -119,6 +119,9 @@ load_for_mix(
 	if (a->world > 1 && !options_given(o, &cmd_read, "rank"))
 		return fail(f, FAIL_USAGE,
 		    "--world %" PRIu32 ": which of them is this? give --rank", a->world);
+	if (a->rank > 0 && !options_given(o, &cmd_read, "world"))
+		return fail(
+		    f, FAIL_USAGE, "--rank %" PRIu32 ": of how many? give --world", a->rank);
 	if (a->rank >= a->world)
 		return fail(f, FAIL_USAGE,
 		    "--rank: out of range: %" PRIu32 " (0 to %" PRIu32 ", as --world is %" PRIu32

@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/base/scalar.h"
+#include "common/config/topic_plan.h"
 #include "consumer/batches/step_search.h"
 #include "consumer/reader/riffle_internal.h"
 
@@ -433,6 +434,22 @@ fail_untouched(const struct read_steps_arguments *a, const struct config *c, str
 	    config_publisher(c, a->domain), a->domain);
 }
 
+/* The library knows no configuration: adds that this one lacks the set. */
+static enum fail_code
+fail_opening_set(const struct read_steps_arguments *a, const struct config *c,
+    const struct riffle_error *e, const struct stop *stop, struct failure *f)
+{
+	struct failure ignored;
+	size_t d;
+
+	if (fail_opening(f, e, stop) == FAIL_CONFIG &&
+	    config_find_domain(&d, c, a->domain, &ignored) == FAIL_NONE &&
+	    !topic_plan_has_set(c, &c->domains[d], a->set))
+		fail_more(f, "; domain %s has no %s set in %s", a->domain, names_set_text[a->set],
+		    c->path);
+	return f->code;
+}
+
 enum fail_code
 read_steps_set(const struct read_steps_arguments *a, const struct config *c,
     const struct stop *stop, FILE *to, struct failure *f)
@@ -458,7 +475,7 @@ read_steps_set(const struct read_steps_arguments *a, const struct config *c,
 		return fail_memory(f);
 	code = read_output_open(&out, to, a->format, f);
 	if (code == FAIL_NONE && riffle_validation_open(&v, &options, &e) != RIFFLE_OK)
-		code = fail_opening(f, &e, stop);
+		code = fail_opening_set(a, c, &e, stop, f);
 	if (code == FAIL_NONE && riffle_validation_untouched(v))
 		code = fail_untouched(a, c, f);
 	if (code == FAIL_NONE)

@@ -297,7 +297,10 @@ work_line(struct worker *w, struct job *j, const struct chunk_record *r, struct 
 		return fail(f, FAIL_DATA, "%s", r->reject);
 	if (j->chunk->form == CHUNK_JSON_LINES &&
 	    json_field_read(w->task->paths, w->scratch, r->bytes, r->n, &value, f) != FAIL_NONE)
-		return f->code;
+		return w->task->decode || memchr(r->bytes, '{', r->n) != NULL
+			   ? f->code
+			   : fail_more(f, "; a line must be a JSON object; plain text is taken "
+					  "from a .txt file");
 	return w->task->decode ? decode(w, j, &value, f) : encode(w, j, &value, f);
 }
 

@@ -1,7 +1,9 @@
 #include "common/base/nearest.h"
 
 #include <assert.h>
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { NEAREST_BEGINNING_MIN = 3 };
@@ -82,4 +84,35 @@ nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *
 		fail_more(
 		    f, "; %s %s%s", who_has, n->names, n->names_n < sizeof(n->names) ? "" : "...");
 	return f->code;
+}
+
+/* A link, and an entry of a file system that does not tell, may be of any kind. */
+static bool
+may_be(const struct dirent *entry, unsigned char kind)
+{
+	return entry->d_name[0] != '.' &&
+	       (entry->d_type == kind || entry->d_type == DT_LNK || entry->d_type == DT_UNKNOWN);
+}
+
+bool
+nearest_path_more(const char *path, unsigned char kind, struct failure *f)
+{
+	const char *slash = strrchr(path, '/');
+	size_t folder_n = slash == NULL ? 0 : (size_t)(slash + 1 - path);
+	char *folder = folder_n == 0 ? strdup(".") : strndup(path, folder_n);
+	struct dirent **entry = NULL;
+	int n = folder == NULL ? -1 : scandir(folder, &entry, NULL, alphasort);
+	struct nearest near;
+
+	nearest_init(&near, path + folder_n);
+	for (int i = 0; i < n; i++)
+		if (may_be(entry[i], kind))
+			nearest_offer(&near, entry[i]->d_name);
+	if (near.best != NULL)
+		fail_more(f, " (did you mean %.*s%s?)", (int)folder_n, path, near.best);
+	while (n > 0)
+		free(entry[--n]);
+	free(entry);
+	free(folder);
+	return near.best != NULL;
 }

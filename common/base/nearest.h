@@ -8,6 +8,7 @@
 #ifndef COMMON_BASE_NEAREST_H
 #define COMMON_BASE_NEAREST_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/failure.h"
@@ -36,5 +37,12 @@ void nearest_list(struct nearest *n, const char *known);  /* also lists it, see 
  * web", where `who_has` is "it has". Returns the code that `f` holds.
  */
 enum fail_code nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *f);
+
+/*
+ * Ends a sentence about a path that does not exist with the nearest entry of its folder, " (did you
+ * mean data/web?)". `kind` is DT_REG or DT_DIR of dirent.h, what the path must be. False: none is
+ * near, or the folder cannot be read.
+ */
+bool nearest_path_more(const char *path, unsigned char kind, struct failure *f);
 
 #endif

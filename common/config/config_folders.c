@@ -23,6 +23,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/names.h"
+#include "common/base/nearest.h"
 #include "common/base/text.h"
 #include "common/config/config_internal.h"
 
@@ -46,9 +47,12 @@ struct folder {
 static enum fail_code
 fail_folder(const struct folder *o, const char *path, int error)
 {
-	return error == ENOMEM ? fail_memory(o->f)
-			       : config_fail(o->c, o->line, key, o->f, "reading folder %s: %s",
-				     path, strerror(error));
+	if (error == ENOMEM)
+		return fail_memory(o->f);
+	config_fail(o->c, o->line, key, o->f, "reading folder %s: %s", path, strerror(error));
+	if (error == ENOENT)
+		nearest_path_more(path, DT_DIR, o->f);
+	return o->f->code;
 }
 
 static enum fail_code

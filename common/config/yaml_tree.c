@@ -76,10 +76,15 @@ fail_parse(const yaml_parser_t *p, const char *name, const char *bytes, size_t n
 	if (tab_indents(bytes, n, line))
 		return fail(
 		    f, FAIL_CONFIG, "%s:%zu: a tab cannot indent in YAML: use blanks", name, line);
+	if (strcmp(problem, "could not find expected ':'") == 0) /* noticed in a later line */
+		line = p->context_mark.line + 1;
 	return fail(f, FAIL_CONFIG, "%s:%zu: not YAML: %s%s%s%s", name, line,
 	    p->context != NULL ? p->context : "", p->context != NULL ? ": " : "", problem,
 	    strstr(problem, "mapping values are not allowed") != NULL
 		? "; is a `:` missing in this line or the one before?"
+	    : strcmp(problem, "did not find expected key") == 0
+		? "; is this line indented like its neighbors, and does nothing follow a quoted "
+		  "text?"
 		: "");
 }
 
@@ -360,7 +365,9 @@ yaml_tree_decode(
 		goto failed;
 	root = yaml_document_get_root_node(&b.tree->document);
 	if (root == NULL) {
-		fail(f, FAIL_CONFIG, "%s:1: is empty", name);
+		fail(f, FAIL_CONFIG,
+		    "%s:1: is empty: `riffle config --init DATA` prints a first configuration",
+		    name);
 		goto failed;
 	}
 	if (build(&b, &b.tree->root, 1, 0) != FAIL_NONE)

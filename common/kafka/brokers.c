@@ -59,6 +59,9 @@ check_address(const char *address, size_t n, struct failure *f)
 	const char *host = skip_protocol(address, &host_n, &known);
 	const char *slash = memchr(host, '/', host_n), *port;
 
+	if (strcspn(address, "; \t\r\n") < n)
+		return fail(f, FAIL_CONFIG,
+		    "bootstrap.servers is %.*s: separate addresses with commas", (int)n, address);
 	if (slash != NULL) /* librdkafka ignores a path */
 		host_n = (size_t)(slash - host);
 	port = port_of(host, host_n);

@@ -144,9 +144,14 @@ def test_what_has_no_text_is_named(init, tmp_path):
 
 
 @pytest.mark.parametrize("words, said", [
-    ([], "--init: name a folder"), (["nothing"], "nothing: No such file"), (["file"], "file: Not a directory")])
+    ([], "--init: name a folder"), (["nothing"], "reading folder nothing: No such file or directory\n"),
+    (["dta"], "reading folder dta: No such file or directory (did you mean data?)\n"),
+    (["file"], "reading folder file: Not a directory: name its folder: `riffle config --init .`\n"),
+    (["data/file"], "reading folder data/file: Not a directory: name its folder: `riffle config --init data`\n")])
 def test_what_is_no_folder_is_named(riffle, tmp_path, words, said):
     (tmp_path / "file").write_text("")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/file").write_text("")
     done = riffle("config", "--init", *words, cwd=tmp_path, check=False)
     assert done.returncode in (1, 2) and said in done.stderr and done.stdout == ""
 

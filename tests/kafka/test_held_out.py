@@ -44,6 +44,9 @@ def test_programs_and_files_fill_the_sets_and_train_is_not_split(corpus, encodin
     documents = held_out(corpus)
     topics = corpus.create().riffle("topics", "-c", corpus.path).stdout
     assert f"{corpus.name}.b.test" in topics and f"{corpus.name}.b.valid" not in topics
+    none = corpus.riffle("read", "-c", corpus.path, "--set", "valid", "--domain", "b", check=False)
+    assert none.returncode == 2
+    assert f"with a valid set; domain b has no valid set in {corpus.path}" in none.stderr
     for name, topic in (("train", "a"), ("valid", "a.valid")):
         early = corpus.riffle("read", "-c", corpus.path, "--set", name, "--domain", "a", check=False)
         assert early.returncode == 1

@@ -320,7 +320,9 @@ def test_an_address_that_is_none_or_taken_ends_the_command_before_it_works(riffl
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = riffle("mix", "-c", config, "--metrics", port, check=False)
-    assert (done.returncode, done.stderr) == (1, f"riffle mix: --metrics: listening on 127.0.0.1, port {port}: Address already in use\n")
+    assert (done.returncode, done.stderr) == (
+            1, f"riffle mix: --metrics: listening on 127.0.0.1, port {port}: Address already in use: give another port, or 0 for any "
+            "that is free\n")
     no_address = "is no address: PORT, or HOST:PORT, with a port of 0 to 65535"
     for word, why in (("x", no_address), ("127.0.0.1:65536", no_address), ("h:", no_address),
                       ("::1:80", "an IPv6 address needs brackets: [::1]:80")):

@@ -22,7 +22,8 @@ def test_the_only_mix_of_a_broker_needs_no_name_and_several_are_listed(riffle, f
     mix = f"{unique}-mix"
     without = json.loads(pathlib.Path(config).read_text())
     del without["mix"]
-    for words, env in (([], here), (["-c", write_config(without, "without.yml")], {}), (["--mix", mix], here)):
+    corpus = write_config(without, "without.yml")
+    for words, env in (([], here), (["-c", corpus], {}), (["--mix", mix], here)):
         assert f"mix      {mix}, next step 20" in riffle("weights", *words, env=env).stdout
         assert len(riffle("read", *words, "--steps", 1, env=env).stdout.splitlines()) == 8
         assert "request" in riffle("requests", *words, env=env).stdout.lower()
@@ -34,6 +35,9 @@ def test_the_only_mix_of_a_broker_needs_no_name_and_several_are_listed(riffle, f
     assert several.returncode == 2
     names = ", ".join(sorted([mix, f"{unique}-other"]))
     assert f"which mix? the broker has 2: {names}: give --mix NAME" in several.stderr
+    several = riffle("read", "-c", corpus, check=False)
+    assert several.returncode == 2
+    assert f"{corpus} has no mix section: which mix? the broker has 2: {names}: give --mix NAME" in several.stderr
     assert f"of mix {mix}: " in riffle("replay", "-c", pathlib.Path(config).with_name("other.yml"), "--mix", mix,
                                        "--steps", "0..20").stdout
     for command in ("status", "runs", "repair", "plan"):
@@ -47,4 +51,4 @@ def test_the_only_mix_of_a_broker_needs_no_name_and_several_are_listed(riffle, f
 
 def test_without_a_broker_the_name_alone_says_nothing(riffle):
     done = riffle("retain", "--from-step", 1, env={"RIFFLE_BOOTSTRAP": "", "RIFFLE_CONFIG": ""}, check=False)
-    assert done.returncode == 2 and "which mix? give -c FILE, or a broker (RIFFLE_BOOTSTRAP" in done.stderr
+    assert done.returncode == 2 and "which mix? give -c FILE with a mix section, or a broker (RIFFLE_BOOTSTRAP" in done.stderr

@@ -415,6 +415,7 @@ def test_a_broker_that_does_not_answer_is_one_clear_sentence(riffle):
 
 USAGE = {
     "a world without a rank": (["--world", 2], "--world 2: which of them is this? give --rank"),
+    "a rank without a world": (["--rank", 1], "--rank 1: of how many? give --world"),
     "a world that does not divide the lanes": (["--rank", 0, "--world", 3], "does not divide the 8 lanes of topic"),
     "more ranks than lanes": (["--rank", 0, "--world", 16], "larger than the 8 lanes"),
     "a rank beyond the world": (["--rank", 2, "--world", 2], "--rank: out of range: 2"),
@@ -434,7 +435,7 @@ def test_what_does_not_fit_is_refused(mix, read, what):
 def test_without_a_mix_there_is_nothing_to_read(riffle):
     done = riffle("read", check=False)
     assert done.returncode == 2
-    assert "which mix? give -c FILE, or a broker" in done.stderr
+    assert "which mix? give -c FILE with a mix section, or a broker" in done.stderr
 
 
 def test_output_that_cannot_be_written_is_an_error(mix, riffle, bootstrap):

@@ -130,16 +130,40 @@ def test_version_with_verbose_says_why_a_broker_does_not_answer(riffle):
 
 
 @pytest.mark.parametrize("command, word, hint", [
-    ("status", "cod", "did you mean domain code? `riffle status -c {}` is about all domains;"),
-    ("status", "pretrian", "did you mean --mix pretrain?"),
-    ("read", "weeb", "did you mean --domain web?"),
-    ("repair", "zebra", "did you mean --mix zebra?"),
+    ("status", "cod", "did you mean domain code? `riffle status -c {}` is about all domains; "),
+    ("status", "pretrian", "did you mean --mix pretrain? "),
+    ("read", "weeb", "did you mean --domain web? "),
+    ("retain", "3", "did you mean --from-step 3? "),
+    ("replay", "3", ""),
+    ("repair", "zebra", ""),
 ])
 def test_a_word_too_many_is_taken_for_a_name(riffle, write_config, command, word, hint):
     config = write_config(GOOD)
     done = riffle(command, "-c", config, word, check=False)
     assert done.returncode == 2
-    assert f"unexpected argument: {word} ({hint.format(config)} usage: riffle {command} -c" in done.stderr
+    assert f"unexpected argument: {word} ({hint.format(config)}usage: riffle {command} -c" in done.stderr
+
+
+def test_without_a_configuration_a_word_too_many_is_taken_for_a_mix(riffle):
+    done = riffle("replay", "zebra", check=False, env={"RIFFLE_CONFIG": ""})
+    assert done.returncode == 2
+    assert "unexpected argument: zebra (did you mean --mix zebra? usage: riffle replay -c FILE" in done.stderr
+
+
+@pytest.mark.parametrize("words, most", [
+    (["skip", "code", "1..2", "code", "3..4"], 2),
+    (["export", "web", "code", "--format", "npy", "--out", "x"], 1),
+])
+def test_a_word_more_than_the_command_takes_is_no_guess(riffle, write_config, words, most):
+    done = riffle(*words, "-c", write_config(GOOD), check=False)
+    assert done.returncode == 2
+    assert f"unexpected argument: code (riffle {words[0]} takes {most} at most; usage: riffle {words[0]} -c" in done.stderr
+
+
+@pytest.mark.parametrize("command, word", [("export", "DOMAIN"), ("acls", "COMMAND"), ("completion", "bash|zsh|fish")])
+def test_an_argument_that_is_missing_is_named(riffle, command, word):
+    done = riffle(command, check=False)
+    assert done.returncode == 2 and f"riffle {command}: an argument is missing: {word} (usage: " in done.stderr
 
 
 @pytest.mark.parametrize("command", [["export", "web", "--format", "npy"], ["reweight", "--method", "odm"]])
@@ -163,7 +187,11 @@ def test_an_option_of_other_loaders_suggests_ours(fails, word):
     ("prodcue", "riffle: unknown command prodcue (did you mean produce?); see riffle --help"),
     ("xyzzy", "riffle: unknown command xyzzy; see riffle --help"),
     ("", "riffle: unknown command ; see riffle --help"),
-    ("--verison", "riffle: unknown option --verison; see riffle --help"),
+    ("version", "riffle: unknown command version (did you mean --version?); see riffle --help"),
+    ("--vers", "riffle: unknown option --vers (did you mean --version?); see riffle --help"),
+    ("--status", "riffle: unknown option --status (did you mean status?); see riffle --help"),
+    ("hlep", "riffle: unknown command hlep (did you mean help?); see riffle --help"),
+    ("--xyzzy", "riffle: unknown option --xyzzy; see riffle --help"),
 ])
 def test_an_unknown_command_suggests_the_nearest(fails, word, sentence):
     fails(2, sentence, word)
@@ -518,9 +546,20 @@ def test_check_names_file_line_and_key(fails, write_config, change, sentence):
 
 
 def test_a_configuration_that_cannot_be_read(fails, tmp_path):
-    fails(2, f"riffle config: opening the configuration {tmp_path}/none.yml: No such file or directory",
-          "config", "--check", "--no-inputs", "-c", tmp_path / "none.yml")
-    fails(2, f"riffle config: reading the configuration {tmp_path}: Is a directory", "config", "--check", "--no-inputs", "-c", tmp_path)
+    missing = f"riffle status: opening the configuration {tmp_path}/none.yml: No such file or directory"
+    fails(2, f"{missing}; `riffle config --init DATA > {tmp_path}/none.yml` writes a first one", "status", "-c", tmp_path / "none.yml")
+    (tmp_path / "nine.yml").write_text("")
+    fails(2, f"{missing} (did you mean {tmp_path}/nine.yml?)", "status", "-c", tmp_path / "none.yml")
+    fails(2, f"{missing} (did you mean {tmp_path}/nine.yml?) (RIFFLE_CONFIG names this file)", "status",
+          env={"RIFFLE_CONFIG": f"{tmp_path}/none.yml"})
+    folder = f"riffle status: reading the configuration {tmp_path}: Is a directory: name the YAML file in it"
+    fails(2, folder, "status", "-c", tmp_path)
+    fails(2, f"{folder} (RIFFLE_CONFIG names this folder)", "status", env={"RIFFLE_CONFIG": tmp_path})
+    fails(2, "riffle status: opening the configuration -: No such file or directory: name a file: the paths in a configuration are "
+          "relative to its folder", "status", "-c", "-")
+    (tmp_path / "a.jsonl").write_text('{"text": "a"}\n' * 2)
+    fails(2, f"riffle status: {tmp_path}/a.jsonl:2: not YAML: did not find expected <document start>; the configuration is a YAML "
+          "file, not the data", "status", "-c", tmp_path / "a.jsonl")
 
 
 def test_check_says_where_weights_do_not_sum_to_1(riffle, write_config):

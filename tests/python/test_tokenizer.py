@@ -374,6 +374,8 @@ def test_a_bad_line_ends_it_after_the_lines_before(tokenize, known):
         (b'{"doc": {"text": "a"', "invalid JSON"),
         (b'{"doc": {}}', "there is no field `doc.text`"),
         (b'{"doc": {"text": 1}}', "the field `doc.text` is not a string"),
+        (b"hello", "invalid JSON at byte 0: a value is missing; a line must be a JSON object; plain text is taken from a .txt file\n"),
+        (b'["a"]', "; a line must be a JSON object; plain text is taken from a .txt file\n"),
     ]:
         done = tokenize.run(
             "--tokenizer", path, "--pattern", "gpt2", "--text", "doc.text", "--threads", 2,

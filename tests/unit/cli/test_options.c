@@ -291,12 +291,19 @@ test_every_mistake_has_one_sentence(void **unused)
 		     "it may be a secret)"},
 	    {"-X =a", "-X: not a property: it has no name (NAME=VALUE; what was given is not "
 		      "shown: it may be a secret)"},
+	    {"-t one -f --text=two", "--text: given twice (one, two): riffle try takes one"},
+	    {"--rank 1 --rank 1", "--rank: given twice (1, 1): riffle try takes one"},
+	    {"--log json --log logfmt", "--log: given twice (json, logfmt): riffle try takes one"},
+	    {"-c run.yml --config=b.yml",
+		"--config: given twice (run.yml, b.yml): riffle try takes one"},
 	    {"-v -q", "--verbose and --quiet exclude each other"},
-	    {"a b c", "unexpected argument: c (usage: riffle try [OPTION...] [WORD...])"},
+	    {"a b c", "unexpected argument: c (riffle try takes 2 at most; usage: riffle try "
+		      "[OPTION...] [WORD...])"},
 	    {"a b run.yml", "unexpected argument: run.yml (the configuration: -c run.yml)"},
 	    {"a b run.yaml", "unexpected argument: run.yaml (the configuration: -c run.yaml)"},
 	    {"-c x a b run.yml",
-		"unexpected argument: run.yml (usage: riffle try [OPTION...] [WORD...])"},
+		"unexpected argument: run.yml (riffle try takes 2 at most; usage: riffle try "
+		"[OPTION...] [WORD...])"},
 	    {"-steps 1", "-steps: a name has two dashes in front: --steps"},
 	    {"a -rank=1", "-rank=1: a name has two dashes in front: --rank=1"},
 	    {"--bootstrap-server h:1", "unknown option --bootstrap-server: the broker is "
@@ -344,8 +351,9 @@ test_a_command_without_options_has_the_common_ones_only(void **unused)
 	    {"-c x y", "unknown option -c"},
 	    {"--config x y", "unknown option --config"},
 	    {"-X a=b y", "unknown option -X"},
-	    {"", "an argument is missing (usage: riffle bare FILE)"},
-	    {"y z", "unexpected argument: z (usage: riffle bare FILE)"},
+	    {"", "an argument is missing: FILE (usage: riffle bare FILE)"},
+	    {"y z",
+		"unexpected argument: z (riffle bare takes 1 at most; usage: riffle bare FILE)"},
 	};
 	struct options o;
 	struct values v;

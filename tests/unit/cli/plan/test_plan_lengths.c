@@ -30,6 +30,7 @@ test_a_total_is_dealt_to_the_partitions_as_evenly_as_can_be(void **unused)
 	    {"code=0,web=0", 0, {0, 0, 0, 0}},
 	    {"code=7,web=10", 7, {3, 3, 2, 2}},
 	    {"web=10,code=7", 7, {3, 3, 2, 2}}, /* in any order */
+	    {"code=7, web=10", 7, {3, 3, 2, 2}},
 	    {"web=3,code=1", 1, {1, 1, 1, 0}},
 	    {"web=8,code=1099511627776", PLAN_LENGTHS_ENDLESS, {2, 2, 2, 2}},
 	};

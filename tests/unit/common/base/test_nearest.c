@@ -1,8 +1,9 @@
 #include "common/base/nearest.h"
 
+#include <dirent.h>
 #include <stdio.h>
 
-#include "tests/unit/test.h"
+#include "tests/unit/folder.h"
 
 static const char *
 nearest_of(const char *word, const char *const *known, size_t n)
@@ -170,6 +171,43 @@ test_a_failure_names_the_nearest_and_lists_what_there_is(void **unused)
 	assert_string_equal(f.text + n - 3, "...");
 }
 
+static void
+test_a_missing_path_is_ended_with_the_nearest_entry_of_its_kind(void **unused)
+{
+	static const struct {
+		const char *path;
+		unsigned char kind;
+		const char *best; /* "": none */
+	} rows[] = {
+	    {"run.yaml", DT_REG, "run.yml"},
+	    {"rnu", DT_DIR, "run"},
+	    {"rnu", DT_REG, ""},
+	    {"run/wbe", DT_DIR, "run/web"},
+	    {"zebra", DT_REG, ""},
+	    {"none/run.yaml", DT_REG, ""},
+	    {"run/", DT_DIR, ""},
+	    {".ru", DT_REG, ""},
+	};
+	struct failure f;
+
+	(void)unused;
+	folder_text("run.yml", "");
+	folder_text(".run", "");
+	folder_make("run");
+	folder_make("run/web");
+	EACH_NAMED_ROW(i, rows, path) {
+		char expected[512] = "gone";
+
+		if (rows[i].best[0] != '\0')
+			snprintf(expected, sizeof(expected), "gone (did you mean %s?)",
+			    folder_path(rows[i].best));
+		fail(&f, FAIL_CONFIG, "gone");
+		assert_int_equal(nearest_path_more(folder_path(rows[i].path), rows[i].kind, &f),
+		    rows[i].best[0] != '\0');
+		assert_string_equal(f.text, expected);
+	}
+}
+
 int
 main(void)
 {
@@ -179,6 +217,9 @@ main(void)
 	    cmocka_unit_test(test_words_of_no_common_letter_and_long_words_are_never_near),
 	    cmocka_unit_test(test_distances_are_those_of_the_definition),
 	    cmocka_unit_test(test_a_failure_names_the_nearest_and_lists_what_there_is),
+	    cmocka_unit_test_setup_teardown(
+		test_a_missing_path_is_ended_with_the_nearest_entry_of_its_kind, folder_open,
+		folder_close),
 	};
 
 	return cmocka_run_group_tests_name("nearest", tests, NULL, NULL);

@@ -1062,7 +1062,7 @@ test_errors_of_the_file_itself_come_through(void **unused)
 	static const struct {
 		const char *text, *expected;
 	} rows[] = {
-	    {"", "bad.yml:1: is empty"},
+	    {"", "bad.yml:1: is empty: `riffle config --init DATA` prints a first configuration"},
 	    {"a:\n\tb: 1\n", "bad.yml:2: a tab cannot indent in YAML: use blanks"},
 	    {"a: \xff\n", "bad.yml:1: not UTF-8 text: invalid leading UTF-8 octet at byte 3"},
 	};

@@ -783,6 +783,8 @@ test_a_folder_that_gives_no_domains_is_refused(void **unused)
 	} rows[] = {
 	    {"domains_from: nowhere",
 		"4: domains_from: reading folder FOLDER/nowhere: No such file or directory"},
+	    {"domains_from: goood", "4: domains_from: reading folder FOLDER/goood: No such file or "
+				    "directory (did you mean "},
 	    {"domains_from: none/file.txt",
 		"4: domains_from: reading folder FOLDER/none/file.txt: Not a directory"},
 	    {"domains_from: none", "4: domains_from: FOLDER/none has no sub-folder"},

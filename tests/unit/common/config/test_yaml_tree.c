@@ -98,8 +98,15 @@ test_every_error_names_file_and_line(void **unused)
 		size_t n;
 		const char *expected;
 	} rows[] = {
-	    ROW("", "run.yml:1: is empty"),
-	    ROW("# only this\n", "run.yml:1: is empty"),
+	    ROW("",
+		"run.yml:1: is empty: `riffle config --init DATA` prints a first configuration"),
+	    ROW("a: 1\nlanes 4\n# x\nb: 1\n",
+		"run.yml:2: not YAML: while scanning a simple key: could not find expected ':'"),
+	    ROW("a:\n  b: 1\n c: 1\n",
+		"run.yml:3: not YAML: while parsing a block mapping: did not find expected key; is "
+		"this line indented like its neighbors, and does nothing follow a quoted text?"),
+	    ROW("# only this\n",
+		"run.yml:1: is empty: `riffle config --init DATA` prints a first configuration"),
 	    ROW("a: 1\na: 2\n", "run.yml:2: a: given twice, first in line 1"),
 	    ROW("m:\n  n: {x: 1,\n    y: 2,\n    x: 3}\n",
 		"run.yml:4: m.n.x: given twice, first in line 2"),
