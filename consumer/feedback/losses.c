@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -250,7 +249,7 @@ add_loss(struct losses *l, struct open_step *s, const struct feedback_loss *loss
 	if (d == NULL) {
 		l->counts.unknown_domain++;
 		if (l->unknown[0] == '\0')
-			snprintf(l->unknown, sizeof(l->unknown), "%s", loss->domain);
+			memcpy(l->unknown, loss->domain, strnlen(loss->domain, NAME_MAX_BYTES));
 		return;
 	}
 	sum = &s->sum[d->at];
