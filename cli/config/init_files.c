@@ -130,29 +130,34 @@ check_tokens(struct init_file *x)
 	}
 }
 
-static bool
-is_held_out(const char *word, size_t n)
+static enum names_set
+set_of(const char *word, size_t n)
 {
-	static const char *const words[] = {"valid", "val", "validation", "dev"};
+	static const struct {
+		const char *word;
+		enum names_set set;
+	} words[] = {{"valid", SET_VALID}, {"val", SET_VALID}, {"validation", SET_VALID},
+	    {"dev", SET_VALID}, {"test", SET_TEST}};
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strlen(words[i]) == n && strncasecmp(word, words[i], n) == 0)
-			return true;
-	return false;
+		if (strlen(words[i].word) == n && strncasecmp(word, words[i].word, n) == 0)
+			return words[i].set;
+	return SET_TRAIN;
 }
 
-/* Whether a part of the path behind the folder, between "/", ".", "-" and "_", says so. */
-static bool
-says_held_out(const char *path)
+/* What the first part of the path behind the folder says, between "/", ".", "-" and "_". */
+static enum names_set
+set_of_path(const char *path)
 {
-	while (*path != '\0') {
+	enum names_set set = SET_TRAIN;
+
+	while (*path != '\0' && set == SET_TRAIN) {
 		size_t n = strcspn(path, "/.-_");
 
-		if (is_held_out(path, n))
-			return true;
+		set = set_of(path, n);
 		path += n + (path[n] != '\0');
 	}
-	return false;
+	return set;
 }
 
 static void
@@ -167,7 +172,7 @@ sort_out(struct init_file *x)
 	x->ending = best == KINDS ? "" : kinds[best].ending;
 	x->tokenizer = strcmp(last_part(x->path), "tokenizer.json") == 0 ||
 		       strcmp(x->ending, ".tiktoken") == 0;
-	x->held_out = says_held_out(x->path + x->folder_n);
+	x->set = set_of_path(x->path + x->folder_n);
 	if (!utf8_valid(x->path, strlen(x->path)))
 		set_why(x, "its name is not UTF-8");
 	else if (x->tokenizer)
@@ -443,8 +448,7 @@ join_sets(struct init_files *l, size_t first, size_t root_n)
 
 		if (x->folder_n == root_n)
 			continue;
-		if (!is_held_out(name, n) && !(n == 5 && strncasecmp(name, "train", n) == 0) &&
-		    !(n == 4 && strncasecmp(name, "test", n) == 0))
+		if (set_of(name, n) == SET_TRAIN && !(n == 5 && strncasecmp(name, "train", n) == 0))
 			return;
 	}
 	for (size_t i = first; i < l->n; i++)
@@ -474,7 +478,7 @@ group(struct init_files *l, struct failure *f)
 		x->domain = d - 1;
 		l->domain[d - 1].files_n++;
 		l->domain[d - 1].looks_n += x->looked;
-		l->domain[d - 1].held_out_n += x->held_out;
+		l->domain[d - 1].set_n[x->set]++;
 		l->domain[d - 1].bytes += x->size_bytes;
 	}
 	return FAIL_NONE;
@@ -509,14 +513,13 @@ static void
 train_all(struct init_files *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
-		const struct init_domain *d = &l->domain[l->file[i].domain];
+		struct init_domain *d = &l->domain[l->file[i].domain];
 
-		if (init_files_taken(&l->file[i]) && d->held_out_n == d->files_n)
-			l->file[i].held_out = false;
+		if (!init_files_taken(&l->file[i]) || d->set_n[SET_TRAIN] > 0)
+			continue;
+		d->set_n[l->file[i].set]--;
+		l->file[i].set = SET_TRAIN;
 	}
-	for (size_t d = 0; d < l->domains_n; d++)
-		if (l->domain[d].held_out_n == l->domain[d].files_n)
-			l->domain[d].held_out_n = 0;
 }
 
 enum fail_code

@@ -5,6 +5,7 @@
  *         code/a.jsonl         and of these one for each kind of file and text field
  *         web/2024/x.jsonl.gz
  *         web/valid/y.jsonl    "valid", "val", "validation" or "dev" in its path: for `valid`
+ *         web/test/z.jsonl     "test": for `test`
  *         .git/                hidden: not looked at
  *         notes.md             not taken; `why` says why
  *
@@ -40,7 +41,7 @@ struct init_file {
 	bool records;            /* JSON lines */
 	bool side;               /* belongs to another file, as an index does */
 	bool tokenizer;          /* may be one */
-	bool held_out;           /* for `valid` */
+	enum names_set set;      /* by the words of its path */
 	bool looked;             /* its records were read */
 	struct init_field field; /* of records that were read */
 	char *why;               /* owned; NULL: it is taken */
@@ -51,7 +52,7 @@ struct init_domain {
 	char name[NAME_MAX_BYTES + 1];
 	enum token_format tokens;
 	size_t first; /* a file of it, whose field is the domain's */
-	size_t files_n, looks_n, held_out_n;
+	size_t files_n, looks_n, set_n[SETS_COUNT];
 	uint64_t bytes; /* as stored */
 };
 

@@ -61,14 +61,14 @@ print_plain(const char *text, FILE *to)
 struct choice {
 	const struct init_files *l;
 	size_t domain;
-	bool held_out;
+	enum names_set set;
 	const char *ending;
 };
 
 static bool
 is_chosen(const struct choice *c, const struct init_file *x)
 {
-	return init_files_taken(x) && x->domain == c->domain && x->held_out == c->held_out &&
+	return init_files_taken(x) && x->domain == c->domain && x->set == c->set &&
 	       strcmp(x->ending, c->ending) == 0;
 }
 
@@ -199,13 +199,13 @@ is_first_of_ending(struct choice *c, size_t i)
 
 static enum fail_code
 print_patterns(
-    const struct init_files *l, size_t domain, bool held_out, FILE *to, struct failure *f)
+    const struct init_files *l, size_t domain, enum names_set set, FILE *to, struct failure *f)
 {
 	bool any = false;
 
-	fprintf(to, "    %s: [", held_out ? "valid" : "train");
+	fprintf(to, "    %s: [", names_set_text[set]);
 	for (size_t i = l->domain[domain].first; i < l->n; i++) {
-		struct choice c = {.l = l, .domain = domain, .held_out = held_out};
+		struct choice c = {.l = l, .domain = domain, .set = set};
 
 		if (is_first_of_ending(&c, i) && print_ending(&c, &any, to, f) != FAIL_NONE)
 			return f->code;
@@ -251,10 +251,10 @@ print_domain(const struct init_files *l, size_t i, FILE *to, struct failure *f)
 	    d->tokens != TOKEN_FORMAT_NONE ? "; tokens already: `riffle import` publishes them"
 	    : first->records               ? ""
 					   : "; each file is a document");
-	if (print_patterns(l, i, false, to, f) != FAIL_NONE)
-		return f->code;
-	if (d->held_out_n > 0 && print_patterns(l, i, true, to, f) != FAIL_NONE)
-		return f->code;
+	for (enum names_set set = SET_TRAIN; set <= SET_TEST; set++)
+		if ((set == SET_TRAIN || d->set_n[set] > 0) &&
+		    print_patterns(l, i, set, to, f) != FAIL_NONE)
+			return f->code;
 	if (first->records && !first->field.tokens)
 		print_text(d, first, to);
 	if (d->tokens != TOKEN_FORMAT_NONE)

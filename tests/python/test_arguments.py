@@ -230,3 +230,122 @@ def test_a_call_in_a_thread_gives_its_result_or_raises(part):
     assert h.uninterrupted(lambda: 5) == 5
     with pytest.raises(ZeroDivisionError):
         h.uninterrupted(lambda: 1 // 0)
+
+
+def test_a_thread_that_is_in_two_calls_has_the_handle_until_it_has_left_both(part):
+    handle, others = part("_handle").Handle("thing", 7, lambda raw: None, "this thing is closed"), []
+
+    def call():
+        try:
+            with handle:
+                others.append("in")
+        except ValueError:
+            others.append("refused")
+
+    def in_another_thread():
+        thread = threading.Thread(target=call)
+        thread.start()
+        thread.join(20)
+
+    with handle:
+        with handle:
+            in_another_thread()
+        in_another_thread()
+    in_another_thread()
+    assert others == ["refused", "refused", "in"]
+    handle.close()
+
+
+def test_the_end_of_the_program_stops_all_handles_and_then_ends_the_latest_first(part, package, monkeypatch):
+    h, ended = part("_handle"), []
+    monkeypatch.setattr(h, "_open", {})
+    monkeypatch.setattr(h, "_ending", False)
+    handles = []
+    for raw in range(3):
+        handles.append(h.Handle("thing", raw, lambda raw: ended.append((raw, [one._closing for one in handles])), "this thing is closed"))
+    handles[1].close()
+    assert list(h._open.values()) == [handles[0], handles[2]]
+    ended.clear()
+    h._end_all()
+    assert ended == [(2, [True] * 3), (0, [True] * 3)] and h._open == {}
+    with pytest.raises(package.riffle.UsageError):
+        h.Handle("thing", 9, lambda raw: ended.append(raw), "this thing is closed")
+    assert ended[-1] == 9, "one that comes later is ended at once"
+    h._open[1] = None
+    h._forget_all()
+    assert h._open == {}
+
+
+@pytest.mark.parametrize("finished", [False, True])
+def test_what_an_interrupted_call_opens_later_is_closed_once(part, monkeypatch, finished):
+    h, leave, left, late = part("_handle"), threading.Event(), threading.Event(), []
+
+    class Thread(threading.Thread):
+        def join(self, timeout=None):
+            if finished:
+                leave.set()
+                super().join(20)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(h.threading, "Thread", Thread)
+    with pytest.raises(KeyboardInterrupt):
+        h.uninterrupted(lambda: leave.wait(20) and 5, lambda: (late.append(1), left.set()))
+    assert late == [1] * finished
+    leave.set()
+    assert left.wait(20) and late == [1]
+
+
+def test_a_code_that_is_not_known_is_an_error_of_the_package(part, package):
+    assert type(part("errors").error_of(99, part("_library").ErrorText(text=b"new"))) is package.riffle.RiffleError
+
+
+def test_a_line_has_the_level_of_the_library_and_its_signs_as_they_are(part, capsys, caplog, monkeypatch):
+    log, root = part("log"), logging.getLogger()
+    with caplog.at_level(logging.DEBUG, "riffle"):
+        for level in range(4):
+            log.write(level, "100 %s of %d")
+        log._pass_on(None, 2, b"in\xffside")
+    assert [(level, line) for _, level, line in caplog.record_tuples] == [
+        (level, "100 %s of %d") for level in (logging.ERROR, logging.WARNING, logging.INFO, logging.DEBUG)] + [(logging.INFO, "in\ufffdside")]
+    monkeypatch.setattr(root, "handlers", [])
+    for level, name in enumerate(("error", "warning", "info", "debug")):
+        log.write(level, "x")
+        assert capsys.readouterr().err.endswith(f"Z {name} x\n")
+    monkeypatch.setattr("sys.stderr", None)  # as of a program without a console
+    log.write(0, "x")
+
+
+def test_a_mapping_that_is_given_stays_the_callers(part, package):
+    given = {"a": 1}
+    copied = part("_arguments").mapping("m", given)
+    copied["b"] = 2
+    assert given == {"a": 1} and part("_arguments").mapping("m", None) == {}
+    with pytest.raises(package.riffle.UsageError, match="^m is a list: must be a dict"):
+        part("_arguments").mapping("m", [])
+
+
+def test_the_program_has_the_environment_and_no_input(part, package, monkeypatch, tmp_path):
+    p = part("_program")
+    (tmp_path / "riffle").write_text("#!/bin/sh\necho $KEPT $RIFFLE_BOOTSTRAP \"$@\"; cat; echo why >&2; exit 3\n")
+    (tmp_path / "riffle").chmod(0o755)
+    for name, value in (("RIFFLE_PROGRAM", f"{tmp_path}/riffle"), ("KEPT", "kept"), ("RIFFLE_BOOTSTRAP", "e:1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(p, "INSIDE", tmp_path / "riffle")
+    reading, writing = os.pipe()
+    os.write(writing, b"of the caller\n")
+    os.close(writing)
+    before = os.dup(0)
+    os.dup2(reading, 0)
+    try:
+        for bootstrap, shown in ((None, "e:1"), ("b:1", "b:1")):
+            done = p.run(["mix"], bootstrap)
+            assert (done.stdout, done.stderr, done.returncode) == (f"kept {shown} mix\n", "why\n", 3)
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+        os.close(reading)
+    with pytest.raises(package.riffle.UsageError, match="NUL"):
+        p.run(["a\0b"])
+    monkeypatch.setenv("RIFFLE_PROGRAM", "/none/riffle")
+    with pytest.raises(package.riffle.UsageError, match="is no program"):
+        p.program()  # though the package has one inside

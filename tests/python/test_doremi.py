@@ -253,3 +253,39 @@ def test_the_examples_print_their_results_without_matplotlib(monkeypatch, tmp_pa
     doremi.run(argparse.Namespace(out=tmp_path, seeds=[1], riffle="true"))
     assert "; no picture, because matplotlib is missing (pip install matplotlib); took " in said[0]
     assert train.save_picture(tmp_path / "train.png", train.draw).startswith("no picture")
+
+
+@pytest.mark.parametrize("available, initialized, backend, device", [(True, True, "nccl", "cuda"), (True, True, "gloo", "cpu"),
+                                                                    (True, False, None, None), (False, False, None, None)])
+def test_sums_are_those_of_all_ranks_of_a_group(riffle, monkeypatch, available, initialized, backend, device):
+    """Over a stand-in for torch, whose group has a second rank with the same sums."""
+    calls = []
+
+    def tensor(values, dtype, device):
+        calls.append((dtype, device))
+        return np.array(values)
+
+    def all_reduce(values, group):
+        calls.append(group)
+        values *= 2
+
+    distributed = argparse.Namespace(is_available=lambda: available, is_initialized=lambda: initialized, all_reduce=all_reduce,
+                                     get_backend=lambda group: backend if group == "mine" else None)
+    monkeypatch.setitem(sys.modules, "torch", argparse.Namespace(distributed=distributed, tensor=tensor, float64="float64"))
+    learner = riffle.DoReMi(["a", "b"])
+    learner.update({"a": (2.0, 1.0, 4), "b": (2.0, 3.0, 2)}, group="mine")
+    assert calls == ([("float64", device), "mine"] if device else [])
+    assert learner.loss_weights(["a"], world=2)[0] == 2 * learner.weights["a"] / (8 if device else 4)
+    assert learner.excess == {"a": 0.25, "b": 1.5}
+
+
+def test_losses_of_a_tensor_are_summed_as_float64(riffle):
+    class Tensor(np.ndarray):
+        """On another device, with a graph, of a type that numpy lacks."""
+
+        detach = lambda self: argparse.Namespace(
+            dtype=argparse.Namespace(is_floating_point=True), double=lambda: argparse.Namespace(
+                dtype="float64", cpu=lambda: argparse.Namespace(numpy=lambda: np.asarray(self))), cpu=None)
+
+    losses = np.array([[0.1, 0.2]]).view(Tensor)
+    assert riffle.domain_sums(losses, ["a"]) == {"a": (0.1 + 0.2, 0.0, 2)}

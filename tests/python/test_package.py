@@ -235,6 +235,47 @@ def test_structs_are_laid_out_as_in_the_header(package, tmp_path):
     assert subprocess.run([tmp_path / "layout"], capture_output=True, text=True).stdout.splitlines() == expected
 
 
+def kind_of(library, declared):
+    """What ctypes calls a type of C, a parameter's name included."""
+    words = declared.replace("const ", "").replace("*", " * ").split()
+    stars = words.count("*")
+    if words[0] == "enum":
+        return ctypes.c_int
+    if words[0] == "struct":
+        if words[1] not in STRUCTS:  # a handle
+            return ctypes.c_void_p if stars == 1 else ctypes.POINTER(ctypes.c_void_p)
+        found = getattr(library, STRUCTS[words[1]])
+        for _ in range(stars):
+            found = ctypes.POINTER(found)
+        return found
+    if stars:
+        simple = {"char": ctypes.c_char_p, "void": ctypes.c_void_p, "uint64_t": ctypes.POINTER(ctypes.c_uint64),
+                  "riffle_log": library.LogFunction}
+    else:
+        simple = {"void": None, "int": ctypes.c_int, "size_t": ctypes.c_size_t, "uint64_t": ctypes.c_uint64, "uint32_t": ctypes.c_uint32}
+    return simple[words[0]]
+
+
+def test_functions_have_the_types_of_the_header(package):
+    library = importlib.import_module(package.riffle.__name__ + "._library")
+    header = re.sub(r"/\*.*?\*/", "", (ROOT / "consumer/reader/riffle.h").read_text(), flags=re.S)
+    declared = {name: (kind_of(library, result), [kind_of(library, one) for one in parameters.split(",") if one.strip() != "void"])
+                for result, name, parameters in re.findall(r"RIFFLE_API ([^;(]*?)\b(riffle_\w+)\(([^;]*)\);", header)}
+    assert library._FUNCTIONS == {name: declared[name] for name in library._FUNCTIONS}
+
+
+def test_a_struct_says_its_size_and_a_library_of_another_version_is_refused(package, monkeypatch):
+    library = importlib.import_module(package.riffle.__name__ + "._library")
+    for name in STRUCTS.values():
+        kind = getattr(library, name)
+        if issubclass(kind, library.Sized):
+            assert kind().size == ctypes.sizeof(kind)
+    for version in ("0.0.0", "9.9.9"):
+        monkeypatch.setattr(library, "VERSION", version)
+        with pytest.raises(ImportError, match=f"this package is for {version}$"):
+            library._load()
+
+
 def test_codes_are_those_of_the_header(package):
     library = importlib.import_module(package.riffle.__name__ + "._library")
     codes = dict(re.findall(r"RIFFLE_((?:OK|END|TIMEOUT|ERROR_\w+)) =\s*(\d+)", (ROOT / "consumer/reader/riffle.h").read_text()))

@@ -3,6 +3,7 @@
 import datetime
 import http.client
 import importlib
+import json
 import math
 import os
 import random
@@ -207,6 +208,18 @@ def test_losses_are_three_numbers_for_each_domain(part, package, sums, says):
         part("progress").losses_of({"a": sums})
 
 
+def test_words_are_shared_with_copies_of_this_machine_while_their_owner_lives(part):
+    shared = part("progress").SharedWords()
+    path, inode = shared.__getstate__()
+    copied, other, gone = (part("progress").SharedWords.__new__(part("progress").SharedWords) for _ in range(3))
+    copied.__setstate__((path, inode))
+    other.__setstate__((path, inode + 1))  # another file has that number meanwhile
+    gone.__setstate__(("/proc/0/fd/0", inode))
+    shared.words[5] = 7
+    assert [int(one.words[5]) for one in (copied, other, gone)] == [7, 0, 0]
+    assert len(other.words) == len(gone.words) == part("progress").WORDS
+
+
 # ---- a rank that waits
 
 
@@ -251,6 +264,93 @@ def test_a_warning_comes_once_for_each_reason(rank):
         for key in ("a", "b", "a"):
             rank._warn(key, f"about {key}")
     assert [str(one.message) for one in said] == ["riffle: about a", "riffle: about b"]
+
+
+@pytest.fixture
+def waiting(rank, part, place, package, monkeypatch):
+    """waiting.next(comes): rank._next() for a step that comes after `comes` seconds, by a clock that passes only in waits. `.waits`
+    has each wait, `.placed` the steps whose place was committed, `.said` the warnings."""
+    module, found = part("rank"), types.SimpleNamespace(now=0.0, waits=[], placed=[], said=[], committed=0, rank=rank)
+    monkeypatch.setattr(module.time, "monotonic", lambda: found.now)
+    monkeypatch.setattr(rank, "_warn", lambda key, text: found.said.append((len(found.waits), key)))
+    rank._places.begin(3)
+    rank._places.reads(place(3, 8))
+
+    def committed(starts):
+        assert not starts
+        if isinstance(found.committed, Exception):
+            raise found.committed
+        return found.committed
+
+    class Progress:
+        __enter__, __exit__ = lambda self: self, lambda *_: None
+        trained = lambda self, place: found.placed.append((len(found.waits), place.step))
+
+    monkeypatch.setattr(rank, "_committed", committed)
+    monkeypatch.setattr(rank, "_open_progress", Progress)
+
+    def run(comes, position=3):
+        class Reader:
+            def next(self, seconds):
+                found.waits.append(seconds)
+                assert len(found.waits) < 100
+                if found.now + seconds < comes:
+                    found.now += seconds
+                    raise package.riffle.StepTimeout("step 3 did not come")
+                found.now = comes
+                return "step"
+
+        reader = Reader()
+        reader.position, reader.place = position, place(position)
+        return rank._next(reader, 3)
+
+    found.next = run
+    return found
+
+
+@pytest.mark.parametrize("commit_every, position, trained, comes, waits, placed", [
+    (0, 3, None, 12, [5, 5, 5], []), (10, 3, None, 0.5, [1], []), (10, 3, None, 12, [1, 5, 5, 5], [(1, 3)]), (10, 4, None, 12, [5, 5, 5], []),
+    (10, 3, 3, 12, [5, 5, 5], []),
+])
+def test_the_place_of_a_first_step_is_committed_once_after_a_short_wait(waiting, place, commit_every, position, trained, comes, waits, placed):
+    waiting.rank.commit_every = commit_every
+    if trained is not None:
+        waiting.rank._places.note_trained(place(trained))
+    assert waiting.next(comes, position) == "step"
+    assert (waiting.waits, waiting.placed) == (waits, placed)
+
+
+@pytest.mark.parametrize("timeout, commit_every, waits", [(0, 0, [0]), (7, 0, [5, 2]), (5, 0, [5]), (7, 1, [1, 5, 1]), (0.5, 1, [0.5]), (0, 1, [0])])
+def test_a_wait_for_a_step_lasts_as_long_as_the_timeout_and_says_what_holds_it_up(waiting, package, timeout, commit_every, waits):
+    waiting.rank.timeout, waiting.rank.commit_every = timeout, commit_every
+    with pytest.raises(package.riffle.StepTimeout, match="^step 3 did not come$"):
+        waiting.next(1000)
+    assert waiting.waits == waits and waiting.now == timeout and waiting.said == []
+    waiting.now = 0.0
+    with pytest.raises(package.riffle.StepTimeout, match="^step 3 did not come; step 11 cannot come before step 3 is trained"):
+        waiting.next(1000, 11)
+    assert waiting.now == timeout
+
+
+@pytest.mark.parametrize("commit_every, begins, said", [(0, 8, 1), (10, 0, 2)])
+def test_a_step_that_training_holds_up_is_warned_of_after_a_long_wait_alone(waiting, place, commit_every, begins, said):
+    waiting.rank.commit_every = commit_every
+    if begins == 0:  # the first step is held up, as one of a reader that begins far ahead of what is trained
+        waiting.rank._places.begin(-5)
+    waiting.next(22, 3 + begins)
+    assert waiting.said[0] == (said, "held")
+    waiting.rank._places.reads(place(3, 0))  # a mix without a lead holds nothing up
+    waiting.said.clear()
+    waiting.next(waiting.now + 22, 3 + begins)
+    assert waiting.said == []
+
+
+@pytest.mark.parametrize("committed, placed", [(0, [3]), (2, [3]), (3, []), (4, []), ("unknown", [3])])
+def test_a_place_is_not_committed_where_it_would_take_the_run_back(waiting, package, committed, placed):
+    waiting.committed = package.riffle.LostError("no commits") if committed == "unknown" else committed
+    waiting.rank.commit_every = 1
+    waiting.next(2)
+    assert [step for _, step in waiting.placed] == placed
 
 
 # ---- states
@@ -539,6 +639,13 @@ def test_steps_that_the_model_has_lost_are_forgotten_from_the_checkpoint_on(pack
     assert len(spikes.spikes) == 2
 
 
+def test_what_is_passed_over_is_so_after_a_checkpoint(package):
+    spikes, later = package.riffle.Spikes(ahead=5), package.riffle.Spikes(ahead=5)
+    spikes.add(3, 1.5), spikes.add(4, math.nan)
+    later.load_state_dict(spikes.state_dict())
+    assert later.resume == 10 and later.passes(9) and not later.passes(10) and later.state_dict() == spikes.state_dict()
+
+
 @pytest.fixture
 def asked(part, monkeypatch):
     """The commands that skip_on_spike() would have run, and a reader of each rank."""
@@ -705,6 +812,8 @@ def test_a_listener_of_this_machine_answers_those_who_call_it_by_an_address(pack
     with package.riffle.serve_metrics("127.0.0.1:0", token) as server:
         for given, status in ((f"Bearer {token}", 200), ("Bearer 0123456789abcdeg", 401), ("", 401)):
             assert answer(server.url, Authorization=given) == status
+    with pytest.raises(ConnectionRefusedError):
+        answer(server.url)  # it has ended
     with package.riffle.serve_metrics("0.0.0.0:0", token) as server:  # others may call it by its name
         url = server.url.replace("0.0.0.0", "127.0.0.1")
         assert answer(url, Host="metrics.example", Authorization=f"Bearer {token}") == 200
@@ -797,6 +906,48 @@ def test_a_rank_is_given_with_its_world_and_below_it(part, words, fits, capsys):
                                                    (True, {"TERM": "xterm", "NO_COLOR": ""}, True)])
 def test_a_terminal_gets_colours_unless_it_says_otherwise(part, tty, environ, colours):
     assert part("peek").colours_of(types.SimpleNamespace(isatty=lambda: tty), environ) == colours
+
+
+@pytest.fixture
+def peek(part, monkeypatch):
+    """peek(*words): exit code of the program for a step of three lanes, one sequence each; .calls has what it ran, .code how that ends."""
+    calls, module = [], part("peek")
+    sequences = [{"domain": f"d{lane}", "partition": 0, "ordinal": 0, "lane": lane, "slot": 0, "epoch": 0, "documents": []} for lane in range(3)]
+    said = json.dumps({"step": 7, "mix": "m", "version": 1, "phase": "", "sequences": sequences})
+
+    def run(*words):
+        return module.main(["-c", "run.yml", "7", *words])
+
+    def answer(words):
+        calls.append(words)
+        if isinstance(run.code, Exception):
+            raise run.code
+        return types.SimpleNamespace(returncode=run.code, stdout=said, stderr="about it\n")
+
+    monkeypatch.setattr(part("_program"), "run", answer)
+    run.calls, run.code, run.said = calls, 0, said
+    return run
+
+
+@pytest.mark.parametrize("words, code, lanes", [([], 0, [0, 1, 2]), (["--rank", "0", "--world", "1"], 0, [0, 1, 2]),
+                                                (["--rank", "1", "--world", "3"], 0, [1]), (["--rank", "0", "--world", "2"], 0, [0, 1]),
+                                                (["--rank", "0", "--world", "4"], 2, [])])
+def test_a_step_is_shown_as_a_rank_has_it(peek, capsys, words, code, lanes):
+    assert peek(*words) == code
+    out, err = capsys.readouterr()
+    assert [int(lane) for lane in re.findall(r"^lane (\d)", out, re.M)] == lanes and err.startswith("about it\n")
+    assert ("--world 4: mix m has 3 lanes" in err) == (code != 0)
+    assert peek.calls == [["inspect", "-c", "run.yml", "7", "--text", "--json"]]
+
+
+def test_what_the_program_says_is_passed_on_with_its_exit_code(peek, package, capsys):
+    assert peek("--json", "--mix", "other") == 0 and capsys.readouterr() == (peek.said, "about it\n")
+    assert peek.calls == [["inspect", "-c", "run.yml", "7", "--text", "--json", "--mix", "other"]]
+    peek.code = 3
+    assert peek() == 3 and capsys.readouterr() == ("", "about it\n")
+    for why in (package.riffle.UsageError("no program"), OSError("no program")):
+        peek.code = why
+        assert peek() == 2 and capsys.readouterr() == ("", "riffle.peek: no program\n")
 
 
 # ---- held-out sets

@@ -161,9 +161,10 @@ def test_padding_on_the_left_is_that_of_the_right_in_front(stand_in, package):
 
 @pytest.fixture
 def dataset(stand_in, monkeypatch):
-    """dataset(**options): one of 8 steps of 4 sequences, from a fake reader; .committed is what the run has committed."""
+    """dataset(**options): one of 8 steps of 4 sequences, from a fake reader; .of.committed is what the run has committed or why that is
+    not known, .of.asked how it was asked for."""
     module, Place = stand_in.part("torch"), stand_in.part("progress").Place
-    made = types.SimpleNamespace(committed=0, end=8)
+    made = types.SimpleNamespace(committed=0, asked=[], end=8)
 
     class Reader:
         info = types.SimpleNamespace(global_batch=4)
@@ -180,9 +181,15 @@ def dataset(stand_in, monkeypatch):
             self.position += 1
             return FakeStep(self.position - 1)
 
-    def make(kind=module.Dataset, **options):
-        monkeypatch.setattr(module.Dataset, "_committed", lambda self, starts: made.committed)
-        found = kind("m", "b:1", run="r", **options)
+    def committed(self, starts):
+        made.asked.append(starts)
+        if isinstance(made.committed, Exception):
+            raise made.committed
+        return made.committed
+
+    def make(kind=module.Dataset, run="r", **options):
+        monkeypatch.setattr(module.Dataset, "_committed", committed)
+        found = kind("m", "b:1", run=run, **options)
         monkeypatch.setattr(found, "_read_from", Reader)
         monkeypatch.setattr(found._checkpoints, "_ask", lambda step: None)
         found._training._opens = lambda: types.SimpleNamespace(trained=lambda place, losses: None, close=lambda: None)
@@ -421,6 +428,11 @@ def test_batches_of_a_held_out_set_are_dealt_to_the_ranks(stand_in):
     assert seen == [[0, 3, 6], [1, 4], [2, 5]]
     stand_in.worker = types.SimpleNamespace(id=1)
     assert list(found) == []
+    stand_in.worker = None
+    for mask in (False, True):
+        step = FakeStep()
+        item = next(iter(stand_in.part("torch").ValidationDataset([step], mask_boundaries=mask, cu_seqlens=mask)))
+        assert step.calls == [mask] and ("cu_seqlens" in item) == mask
 
 
 def test_learning_rates_are_scaled_inside_of_the_step_alone(stand_in, package):
@@ -525,3 +537,30 @@ def test_an_item_of_a_loader_is_followed_by_its_losses_and_its_step(dataset, sta
     assert optimizer.before == []
     with pytest.raises(package.riffle.UsageError, match="the loader needs all"):
         module.RankLoader("m", rank=0, world=1, fields="used")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_optimiser_that_comes_later_has_the_rate_of_the_step_and_the_first_of_peers_commits(dataset, stand_in, monkeypatch, first):
+    module = stand_in.part("integrations.loader")
+    monkeypatch.setattr(module, "is_first_of_peers", lambda rank, world: first and (rank, world) == (1, 2))
+    monkeypatch.setattr(module, "RankDataset", lambda mix, bootstrap, **options: dataset(
+        kind=stand_in.part("integrations.dataset").RankDataset, **options))
+    loader, optimizer = module.RankLoader("m", rank=1, world=2), Optimizer(1.0)
+    assert loader.dataset.commits == first
+    item = next(iter(loader))
+    loader.scales(optimizer)
+    optimizer.step()
+    assert optimizer.used == [0.5] and item["step"] == 0
+    loader.trained()
+    items = iter(loader)
+    next(items)
+    loader.load_state_dict({"mix": "m", "run": "r", "step": 5})
+    assert loader.waiting == 0 and next(iter(loader))["step"] == 5, "what was given before is forgotten"
+
+
+def test_a_rank_alone_warns_of_commits_for_all(dataset):
+    dataset.of.committed = 5
+    assert [len(warned(lambda: next(iter(dataset(rank=rank, world=2))))[1]) for rank in (0, 1)] == [1, 0]
+    found = dataset(step=2)
+    list(found)
+    assert found.state_dict(8, step=3)["step"] == 3

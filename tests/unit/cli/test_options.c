@@ -605,6 +605,136 @@ test_a_property_that_librdkafka_lacks_is_refused_at_load_without_its_value(void 
 	assert_string_equal(f.text, said);
 }
 
+/* What names the mix: --mix, else the file; without a file only the name and the broker are known. */
+static void
+test_the_mix_is_that_of_the_option_before_that_of_the_file(void **unused)
+{
+	static const struct {
+		const char *line; /* "@" is the file */
+		const char *mix;  /* of --mix; NULL: not given */
+		const char *name; /* NULL: refused, and `says` */
+		const char *says;
+	} rows[] = {
+	    {"-c @", NULL, "pre", NULL},
+	    {"-c @", "other", "other", NULL},
+	    {"-c @ -s mix.name=set", NULL, "set", NULL},
+	    {"", "other", "other", NULL},
+	    {"-X bootstrap.servers=h:1", "other", "other", NULL},
+	    {"", "a b", NULL, "--mix: \"a b\" is not a name of a mix"},
+	    {"-c @", "", NULL, "--mix: \"\" is not a name of a mix"},
+	    {"", NULL, NULL,
+		"which mix? give -c FILE, or a broker (RIFFLE_BOOTSTRAP, or -X "
+		"bootstrap.servers=HOST:PORT) and --mix NAME"},
+	    {"-s mix.lanes=4", "other", NULL,
+		"-s mix.lanes=4: needs the configuration: add -c FILE"},
+	    {"-s kafka.no.such=4", "other", NULL,
+		"-s: kafka property no.such: librdkafka has no such property (its CONFIGURATION.md "
+		"lists all)"},
+	};
+	struct options o;
+	struct values v;
+
+	(void)unused;
+	unsetenv("RIFFLE_BOOTSTRAP");
+	folder_text("run.yml", "corpus: a\ntokenizer: {file: v}\nsequence_length: 8\n"
+			       "domains: {d: {train: x}}\n"
+			       "mix: {name: pre, global_batch: 8, lanes: 4, weights: uniform}\n");
+	EACH_NAMED_ROW(i, rows, line)
+		for (int own = 0; own < 2; own++) { /* the two functions agree */
+			const char *name = rows[i].mix, *at = strchr(rows[i].line, '@');
+			struct config *c = (struct config *)&v;
+			char line[1024];
+			enum fail_code code;
+
+			snprintf(line, sizeof(line), "%.*s%s%s",
+			    at == NULL ? (int)strlen(rows[i].line) : (int)(at - rows[i].line),
+			    rows[i].line, at == NULL ? "" : folder_path("run.yml"),
+			    at == NULL ? "" : at + 1);
+			assert_int_equal(parse(&command, line, &o, &v, &f), FAIL_NONE);
+			code = own ? options_config_of_mix(&c, name, &o, &f)
+				   : options_mix_config(&c, &name, &o, &f);
+			if (rows[i].name == NULL) {
+				assert_int_not_equal(code, FAIL_NONE);
+				assert_null(c);
+				assert_string_equal(f.text, rows[i].says);
+				continue;
+			}
+			assert_int_equal(code, FAIL_NONE);
+			if (own)
+				assert_string_equal(c->mix.name, rows[i].name);
+			else
+				assert_string_equal(name, rows[i].name);
+			if (!own && rows[i].mix != NULL && at != NULL) /* the rest is the file's */
+				assert_string_equal(c->mix.name, "pre");
+			config_close(c);
+		}
+}
+
+/* options_config_named() reads a file in any case. */
+static void
+test_a_command_with_a_file_takes_the_name_of_the_mix_as_an_override(void **unused)
+{
+	char line[1024];
+	struct config *c;
+	struct options o;
+	struct values v;
+
+	(void)unused;
+	folder_text("run.yml", "corpus: a\ntokenizer: {file: v}\nsequence_length: 8\n"
+			       "domains: {d: {train: x}}\n"
+			       "mix: {name: pre, global_batch: 8, lanes: 4, weights: uniform}\n");
+	snprintf(line, sizeof(line), "-c %s", folder_path("run.yml"));
+	assert_int_equal(parse(&command, line, &o, &v, &f), FAIL_NONE);
+	assert_int_equal(options_config_named(&c, "late", &o, &f), FAIL_NONE);
+	assert_string_equal(c->mix.name, "late");
+	config_close(c);
+	assert_int_equal(options_config_named(&c, "a b", &o, &f), FAIL_USAGE);
+	assert_string_equal(f.text, "--mix: \"a b\" is not a name of a mix");
+	assert_null(c);
+	setenv("RIFFLE_CONFIG", "/no/such/run.yml", 1);
+	assert_int_equal(parse(&command, "", &o, &v, &f), FAIL_NONE);
+	assert_int_not_equal(options_config(&c, &o, &f), FAIL_NONE);
+	assert_non_null(strstr(f.text, " (RIFFLE_CONFIG names this file)"));
+	unsetenv("RIFFLE_CONFIG");
+	assert_int_equal(parse(&command, "-c /no/such/run.yml", &o, &v, &f), FAIL_NONE);
+	assert_int_not_equal(options_config(&c, &o, &f), FAIL_NONE);
+	assert_null(strstr(f.text, "RIFFLE_CONFIG"));
+}
+
+static void
+test_a_property_that_is_wrong_is_blamed_on_what_gave_it(void **unused)
+{
+	static const struct {
+		const char *line, *bootstrap, *says;
+	} rows[] = {
+	    {"-X linger.mz=1", NULL, "-X: kafka property linger.mz: "},
+	    {"-s kafka.linger.mz=1", NULL, "-s: kafka property linger.mz: "},
+	    {"-s kafka.linger.mz=1 -X linger.mz=2", NULL, "-X: kafka property linger.mz: "},
+	    {"-X sasl.password=x", NULL, "-X sasl.password: everybody can see the command line"},
+	};
+	struct config *c;
+	struct options o;
+	struct values v;
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, line) {
+		assert_int_equal(parse(&command, rows[i].line, &o, &v, &f), FAIL_NONE);
+		assert_int_not_equal(options_broker_config(&c, &o, &f), FAIL_NONE);
+		assert_null(c);
+		assert_memory_equal(f.text, rows[i].says, strlen(rows[i].says));
+	}
+	setenv("RIFFLE_BOOTSTRAP", "there:1", 1);
+	assert_int_equal(parse(&command, "", &o, &v, &f), FAIL_NONE);
+	assert_int_equal(options_broker_config(&c, &o, &f), FAIL_NONE);
+	assert_string_equal(properties_value(&c->kafka, "bootstrap.servers"), "there:1");
+	config_close(c);
+	assert_int_equal(parse(&command, "-X bootstrap.servers=h:2", &o, &v, &f), FAIL_NONE);
+	assert_int_equal(options_broker_config(&c, &o, &f), FAIL_NONE);
+	assert_string_equal(properties_value(&c->kafka, "bootstrap.servers"), "h:2");
+	config_close(c);
+	unsetenv("RIFFLE_BOOTSTRAP");
+}
+
 int
 main(void)
 {
@@ -629,6 +759,13 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_a_property_that_librdkafka_lacks_is_refused_at_load_without_its_value,
 		folder_open, folder_close),
+	    cmocka_unit_test_setup_teardown(
+		test_the_mix_is_that_of_the_option_before_that_of_the_file, folder_open,
+		folder_close),
+	    cmocka_unit_test_setup_teardown(
+		test_a_command_with_a_file_takes_the_name_of_the_mix_as_an_override, folder_open,
+		folder_close),
+	    cmocka_unit_test(test_a_property_that_is_wrong_is_blamed_on_what_gave_it),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

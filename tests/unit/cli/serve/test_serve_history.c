@@ -408,6 +408,113 @@ test_losses_are_kept_by_run_and_begin_anew_with_other_domains(void **unused)
 	close_history();
 }
 
+/* ---- ranges that are looked into more closely ---- */
+
+/* A mix of which every thousandth step is known, and all gaps were looked into once. */
+static void
+fill_coarsely(void)
+{
+	open_history();
+	assert_int_equal(mix_history_open(&h->points, 1, &f), FAIL_NONE);
+	add_points(&h->points, 0, 10001, 1000);
+	h->offset = h->noted = 10000;
+	h->step_next = 10001;
+	h->looked = true;
+	h->first_known = h->losses_known = h->followed = true;
+}
+
+/* Asks for a range; whether its answer is complete. */
+static bool
+ask(uint64_t from, uint64_t to, uint64_t points)
+{
+	struct serve_text *t = serve_history_text(h, &(struct serve_range){from, to, points, 0});
+	bool complete = strstr(t->bytes, "\"complete\":true") != NULL;
+
+	serve_text_release(t);
+	return complete;
+}
+
+static struct part *
+place_of(uint64_t from, uint64_t to)
+{
+	for (size_t i = 0; i < SERVE_HISTORY_PARTS; i++)
+		if (h->part[i].points.n > 0 && h->part[i].range.from == from &&
+		    h->part[i].range.to == to)
+			return &h->part[i];
+	return NULL;
+}
+
+/* The ranges that have a place, with how many had it before and since; "." for each free one. */
+static void
+places_are(const char *expected)
+{
+	struct printed p;
+	FILE *to = printed_begin(&p);
+
+	for (uint64_t from = 0; from <= 10000; from += 100)
+		for (uint64_t end = from; end <= 10000; end += 100) {
+			const struct part *x = place_of(from, end);
+
+			if (x != NULL)
+				fprintf(to, "%d-%d(%d) ", (int)from, (int)end, (int)x->number);
+		}
+	for (size_t i = 0; i < SERVE_HISTORY_PARTS; i++)
+		fputs(h->part[i].points.n == 0 ? "." : "", to);
+	printed_is(&p, expected);
+}
+
+static void
+test_many_points_of_a_range_with_gaps_get_a_place_of_their_own(void **unused)
+{
+	(void)unused;
+	fill_coarsely();
+	h->looked = false; /* the whole comes first */
+	assert_false(ask(1200, 1300, 64));
+	places_are("....");
+	h->looked = true;
+	assert_true(ask(1200, 1300, 63)); /* what is known will do */
+	places_are("....");
+	assert_false(ask(1200, 1300, 64));
+	places_are("1200-1300(1) ...");
+	assert_false(ask(1200, 1300, 99)); /* it has one already */
+	places_are("1200-1300(1) ...");
+	assert_false(ask(1200, 1400, 64));
+	assert_false(ask(1100, 1300, 64));
+	assert_false(ask(5000, 6000, 512));
+	places_are("1100-1300(1) 1200-1300(1) 1200-1400(1) 5000-6000(1) ");
+	close_history();
+}
+
+static void
+test_a_place_is_kept_for_ten_seconds_after_it_was_asked_for(void **unused)
+{
+	const struct serve_range late = {8000, 9000, 64, 0};
+	struct serve_text *one, *other;
+	const struct part *last;
+
+	(void)unused;
+	fill_coarsely();
+	for (uint64_t i = 0; i < SERVE_HISTORY_PARTS; i++)
+		assert_false(ask(1000 * i, 1000 * i + 900, 64));
+	one = serve_history_text(h, &late); /* no place is free */
+	other = serve_history_text(h, &late);
+	assert_non_null(strstr(one->bytes, "\"complete\":false"));
+	assert_ptr_not_equal(one, other); /* the next one may get more */
+	serve_text_release(one);
+	serve_text_release(other);
+	places_are("0-900(1) 1000-1900(1) 2000-2900(1) 3000-3900(1) ");
+	place_of(1000, 1900)->asked_ms -= 11000;
+	place_of(2000, 2900)->asked_ms -= 12000;
+	assert_false(ask(2000, 2900, 64)); /* it was asked for again */
+	assert_false(ask(late.from, late.to, late.points));
+	places_are("0-900(1) 2000-2900(1) 3000-3900(1) 8000-9000(2) ");
+	last = place_of(late.from, late.to);
+	note(4, 9, 5); /* another ledger */
+	places_are("....");
+	assert_int_equal(last->number, 3); /* a look that is under way belongs to nobody now */
+	close_history();
+}
+
 int
 main(void)
 {
@@ -420,6 +527,8 @@ main(void)
 	    cmocka_unit_test(test_more_ranges_than_are_kept_take_turns),
 	    cmocka_unit_test(test_a_ledger_that_was_recreated_leaves_nothing_of_the_one_before),
 	    cmocka_unit_test(test_losses_are_kept_by_run_and_begin_anew_with_other_domains),
+	    cmocka_unit_test(test_many_points_of_a_range_with_gaps_get_a_place_of_their_own),
+	    cmocka_unit_test(test_a_place_is_kept_for_ten_seconds_after_it_was_asked_for),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/clock.h"
 #include "consumer/reader/riffle.h"
 #include "tests/unit/capture.h"
 
@@ -305,6 +306,37 @@ assert_last_line(struct capture *c, const char *end)
 	assert_string_equal(text + n - end_n, end);
 }
 
+/* Both forms name the moment of the line, JSON to the millisecond. */
+static void
+a_line_has_the_time_at_which_it_was_logged(void **state)
+{
+	static const struct {
+		enum log_form form;
+		size_t from, n; /* of the time in a line */
+	} rows[] = {
+	    {LOG_JSON, sizeof("{\"time\":\"") - 1, sizeof("2026-01-31T10:20:30.000") - 1},
+	    {LOG_LOGFMT, 0, sizeof("2026-01-31T10:20:30") - 1},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		char before[LOG_JSON_MAX], after[LOG_JSON_MAX], text[1024];
+		const char *time = text + rows[i].from, *prefix = "{\"time\":\"";
+		struct capture c;
+
+		/* time() lags by up to one tick. */
+		log_json(before, clock_wall_ms() - 20, LOG_INFO, "");
+		capture_begin(&c);
+		log_set_form(rows[i].form);
+		log_info("x");
+		log_set_form(LOG_LOGFMT);
+		capture_end_lines(&c, text, sizeof(text));
+		log_json(after, clock_wall_ms(), LOG_INFO, "");
+		assert_true(memcmp(before + strlen(prefix), time, rows[i].n) <= 0);
+		assert_true(memcmp(after + strlen(prefix), time, rows[i].n) >= 0);
+	}
+}
+
 static void
 a_line_has_the_tail_at_its_end_and_once(void **state)
 {
@@ -432,6 +464,7 @@ main(void)
 	    cmocka_unit_test(any_bytes_make_an_object),
 	    cmocka_unit_test(test_a_line_is_due_after_the_first_time_and_then_every_minute),
 	    cmocka_unit_test(stderr_has_json_where_it_is_wanted),
+	    cmocka_unit_test(a_line_has_the_time_at_which_it_was_logged),
 	    cmocka_unit_test(a_line_has_the_tail_at_its_end_and_once),
 	    cmocka_unit_test(the_longest_line_with_a_tail_has_all_its_room),
 	    cmocka_unit_test(a_line_is_what_the_hints_make_of_it_in_every_form),

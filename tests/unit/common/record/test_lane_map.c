@@ -27,6 +27,7 @@ check_map(uint32_t lanes, uint32_t partitions)
 	assert_int_equal(lane_map_first(&m, 0), 0);
 	assert_int_equal(lane_map_first(&m, partitions), lanes);
 	assert_int_equal(lane_map_shared(&m), partitions < lanes);
+	assert_int_equal(lane_map_lying(&m), lanes);
 }
 
 static void
@@ -40,6 +41,14 @@ test_each_lane_lies_in_one_partition_and_partitions_differ_by_one_lane(void **un
 		check_map(LIMIT_LANES, partitions);
 	check_map(LIMIT_LANES, LIMIT_LANES);
 	check_map(LIMIT_LANES, LIMIT_LANES - 1);
+}
+
+/* A mix without copies has lanes, and no partition holds one. */
+static void
+test_without_partitions_no_lane_lies_anywhere(void **unused)
+{
+	(void)unused;
+	assert_int_equal(lane_map_lying(&(const struct lane_map){8, 0}), 0);
 }
 
 static void
@@ -110,6 +119,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(
 		test_each_lane_lies_in_one_partition_and_partitions_differ_by_one_lane),
+	    cmocka_unit_test(test_without_partitions_no_lane_lies_anywhere),
 	    cmocka_unit_test(test_the_example_of_the_header_holds),
 	    cmocka_unit_test(test_a_key_is_the_lane_big_endian),
 	    cmocka_unit_test(test_a_key_leads_back_to_its_lane_in_its_partition_only),

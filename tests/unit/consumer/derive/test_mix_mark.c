@@ -1,6 +1,7 @@
 /* mix_mark.h: marks of steps, and whether they are of a mix, by ledgers in a mock cluster. */
 #include "consumer/derive/mix_mark.h"
 
+#include "common/base/clock.h"
 #include "tests/unit/ledger_mix.h"
 #include "tests/unit/mock_topics.h"
 
@@ -131,6 +132,82 @@ test_a_mark_is_known_again_wherever_records_end(void **unused)
 	}
 }
 
+/*
+ * Weights count tokens, and sequences differ in them: a step between two records can only be drawn
+ * again with its sequences. For a mark none are read, for a comparison they are. The domain topics
+ * here hold none: the feed waits ten seconds for one before it says that it is missing.
+ */
+static void
+test_sequences_are_read_to_compare_a_mark_and_never_to_make_one(void **unused)
+{
+	static const struct {
+		uint64_t step, marked;
+		bool other_schedule, other_choices;
+		enum mix_mark_verdict verdict;
+	} rows[] = {
+	    {4, 4, false, false, MIX_MARK_SAME},
+	    {4, 4, false, true, MIX_MARK_OTHER},
+	    {5, 4, false, false, MIX_MARK_UNKNOWN},
+	    {7, 4, false, false, MIX_MARK_UNKNOWN},
+	    {7, 4, true, false, MIX_MARK_OTHER}, /* that is known without them */
+	    {8, 8, false, false, MIX_MARK_SAME},
+	    {9, 8, false, false, MIX_MARK_EARLY},
+	};
+	enum { READ_MS = 300, FEED_WAITS_MS = 10000 };
+	struct ledger_mix x;
+	uint64_t known[STEPS_MAX + 1];
+	uint64_t hash = 0;
+
+	(void)unused;
+	ledger_mix_open(&x, 1);
+	config_plan_close(&x.plan);
+	free(x.text);
+	x.c.corpus = (char *)"text"; /* whose topics no other test has asked for */
+	x.c.mix.weights_unit = MIX_BY_TOKENS;
+	for (size_t i = 0; i < 2; i++)
+		x.domain[i].packing = SEQUENCE_NONE;
+	assert_int_equal(config_plan_open(&x.plan, &x.c, x.length, &f), FAIL_NONE);
+	assert_int_equal(bound_config_text(&x.text, &x.c, &x.plan, 7, &f), FAIL_NONE);
+	assert_true(mixer_plan_needs_tokens(&x.plan.plan));
+	for (int64_t step = 0; step <= 8; step++) {
+		struct ledger l = ledger_mix_record(&x, step);
+
+		known[step] = l.choices;
+		hash = l.schedule;
+		ledger_clear(&l);
+	}
+	write_mix("tokens", &x, (const int64_t[]){0, 4, 8, -1});
+	mock_topic("text.a", 1);
+	mock_topic("text.b", 1);
+	EACH_ROW(i, rows) {
+		struct mix_mark m = {.schedule = hash + rows[i].other_schedule,
+		    .step = rows[i].step,
+		    .choices = known[rows[i].step < 8 ? rows[i].step : 8] + rows[i].other_choices};
+		enum mix_mark_verdict verdict;
+		int64_t begun_ms = clock_ms();
+		struct mix_mark found;
+		bool any;
+
+		assert_int_equal(mix_mark_find(&found, &any, "tokens", &mock_properties,
+				     MOCK_WAIT_MS, rows[i].step, &f),
+		    FAIL_NONE);
+		assert_true(any);
+		assert_true(clock_ms() - begun_ms < FEED_WAITS_MS);
+		assert_int_equal(found.step, rows[i].marked);
+		assert_true(found.choices == known[rows[i].marked]);
+		assert_int_equal(
+		    mix_mark_compare(&m, "tokens", &mock_properties,
+			rows[i].verdict == MIX_MARK_UNKNOWN ? READ_MS : MOCK_WAIT_MS, &verdict, &f),
+		    FAIL_NONE);
+		assert_int_equal(verdict, rows[i].verdict);
+		if (verdict == MIX_MARK_UNKNOWN) {
+			assert_non_null(strstr(f.text, "drawing steps 4 to "));
+			assert_null(strstr(f.text, "the lengths of its sequences are needed"));
+		}
+	}
+	ledger_mix_close(&x);
+}
+
 static int
 begin(void **unused)
 {
@@ -161,6 +238,7 @@ main(void)
 	    cmocka_unit_test(test_a_mark_is_that_of_its_step_or_of_the_record_before_it),
 	    cmocka_unit_test(test_a_ledger_that_is_not_there_has_no_mark_and_comes_later),
 	    cmocka_unit_test(test_a_mark_is_known_again_wherever_records_end),
+	    cmocka_unit_test(test_sequences_are_read_to_compare_a_mark_and_never_to_make_one),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/record/control.h"
 #include "tests/unit/mixes.h"
+#include "tests/unit/mock_commits.h"
 #include "tests/unit/mock_topics.h"
 
 enum { LANES = 2, REFUSED_BATCH = 64, STEPS = 3, LARGE = 900 << 10 };
@@ -24,6 +25,10 @@ judge_join(void *opaque, const char *domain, struct mixer_source *out, struct fa
 	static const uint64_t n[] = {50};
 
 	(void)opaque;
+	if (strcmp(domain, "slow") == 0)
+		return fail(f, FAIL_BROKER, "no answer");
+	if (strcmp(domain, "broken") == 0)
+		return fail(f, FAIL_DATA, "it has another tokenizer");
 	if (strcmp(domain, "new") != 0)
 		return fail(f, FAIL_CONFIG, "there is no topic of domain %s", domain);
 	*out = (struct mixer_source){.name = "new", .partitions_n = 1, .sequences = n};
@@ -183,6 +188,7 @@ static void
 test_each_kind_of_request_has_its_judge(void **unused)
 {
 	static char longest[MIXER_ID_BYTES_MAX + 2];
+	static struct ledger_raw_weight joining = {(char *)"new", 0.5};
 	static const struct {
 		struct control c;
 		bool accepted;
@@ -197,6 +203,22 @@ test_each_kind_of_request_has_its_judge(void **unused)
 		"there is no topic of domain old"},
 	    {{.id = (char *)"k", .kind = LEDGER_JOIN, .at_step = 9}, false,
 		"there is no topic of domain "},
+	    {{.id = (char *)"d", .kind = LEDGER_JOIN, .at_step = 9, .domain = (char *)"broken"},
+		false, "it has another tokenizer"},
+	    {{.id = (char *)"n",
+		 .kind = LEDGER_JOIN,
+		 .at_step = 9,
+		 .domain = (char *)"new",
+		 .weight = &joining,
+		 .weights_n = 1},
+		true, "takes effect at step 9"},
+	    /* Both judges are asked, and the batch's first. */
+	    {{.id = (char *)"m",
+		 .kind = LEDGER_JOIN,
+		 .at_step = 9,
+		 .domain = (char *)"old",
+		 .global_batch = REFUSED_BATCH},
+		false, "too many sequences"},
 	    {{.id = (char *)"s", .kind = LEDGER_RESET, .run = (char *)"r", .to_step = STEPS + 1},
 		false, "step 4 is not published: the mix is at step 3"},
 	    /* Its step is there: what is wrong is the run. */
@@ -224,8 +246,141 @@ test_each_kind_of_request_has_its_judge(void **unused)
 		assert_non_null(strstr(s.o.answer[i].text, rows[i].says));
 		assert_true(mixer_has_answered(s.m, rows[i].c.id));
 	}
-	assert_null(strstr(s.o.answer[6].text, "not published"));
-	assert_int_equal(mixer_pending(s.m), 1); /* the other one was cancelled */
+	assert_null(strstr(s.o.answer[9].text, "not published"));
+	assert_int_equal(mixer_pending(s.m), 2); /* the other one was cancelled */
+	close_scene(&s);
+}
+
+/* A run's position goes back to a published step at which all of its commits are. */
+static void
+test_a_run_is_reset_to_where_its_commits_stand_and_each_rule_refuses(void **unused)
+{
+	static char long_id[MIXER_ID_BYTES_MAX + 2], longest_id[MIXER_ID_BYTES_MAX + 1];
+	static char *run = (char *)"old";
+	static const struct {
+		const char *id, *run;
+		int64_t to;
+		const char *who;
+		bool accepted;
+		const char *says;
+	} rows[] = {
+	    {"a", "old", STEPS + 1, "me", false, "step 4 is not published: the mix is at step 3"},
+	    {"b", "old", STEPS, "me", false, "are at steps 2 to 2, not at step 3"},
+	    {"c", "old", 2, "me@host", true,
+		"run old is known at step 2 from here on, where it was known at step 3 (by "
+		"me@host)"},
+	    {"d", "none", 2, "me", false, "mix back knows no run none"},
+	    {"e", NULL, 2, "me", false, "mix back knows no run "},
+	    {"", "old", 2, "me", false, "a request needs an id of 1 to 128 bytes, not 0"},
+	    {long_id, "old", 2, "me", false, "a request needs an id of 1 to 128 bytes, not 129"},
+	    /* Known already, and asked for again: what it was is what it is. */
+	    {longest_id, "old", 2, NULL, true, "where it was known at step 2 (by )"},
+	};
+	enum { N = sizeof(rows) / sizeof(rows[0]) };
+	struct ledger_run known = {run, STEPS};
+	const struct ledger last = {.run = &known, .runs_n = 1};
+	struct scene s;
+
+	(void)unused;
+	memset(long_id, 'i', MIXER_ID_BYTES_MAX + 1);
+	memset(longest_id, 'i', MIXER_ID_BYTES_MAX);
+	mock_topic("back.control", 1);
+	mock_topic("back.batches", LANES);
+	mock_commit(&mock_properties, "back.old", "back.batches", (uint64_t[]){2, 2}, LANES);
+	EACH_NAMED_ROW(i, rows, says)
+		write_request("back.control", &(struct control){.id = (char *)(uintptr_t)rows[i].id,
+						  .kind = LEDGER_RESET,
+						  .run = (char *)(uintptr_t)rows[i].run,
+						  .to_step = rows[i].to,
+						  .who = (char *)(uintptr_t)rows[i].who});
+	open_scene(&s, "back");
+	assert_int_equal(lead_ask(s.lead, &f), FAIL_NONE);
+	assert_int_equal(lead_attach(s.lead, &last, &f), FAIL_NONE);
+	assert_int_equal(control_requests_attach(s.r, s.m, &f), FAIL_NONE);
+	judge_all(&s, N);
+	assert_int_equal(s.o.answers_n, N);
+	EACH_NAMED_ROW(i, rows, says) {
+		struct ledger saved = {0};
+
+		assert_int_equal(s.o.answer[i].accepted, rows[i].accepted);
+		assert_non_null(strstr(s.o.answer[i].text, rows[i].says));
+		assert_int_equal(s.o.answer[i].step, rows[i].accepted ? STEPS : -1);
+		assert_int_equal(lead_save(s.lead, &saved, &f), FAIL_NONE);
+		assert_int_equal(ledger_run_step(&saved, "old"), 2);
+		ledger_clear(&saved);
+	}
+	close_scene(&s);
+}
+
+/* A request that cannot be judged yet is no refusal: the mixer attaches and reads it again. */
+static void
+test_a_judge_that_has_no_answer_leaves_the_request_unanswered(void **unused)
+{
+	const struct control join = {.id = (char *)"j",
+				 .kind = LEDGER_JOIN,
+				 .at_step = 9,
+				 .domain = (char *)"slow"},
+			     good = {.id = (char *)"g", .at_step = 9, .lr_scale = 0.5};
+	enum fail_code code;
+	struct scene s;
+
+	(void)unused;
+	mock_topic("slow.control", 1);
+	write_request("slow.control", &good);
+	write_request("slow.control", &join);
+	open_scene(&s, "slow");
+	assert_int_equal(control_requests_attach(s.r, s.m, &f), FAIL_NONE);
+	do { /* the second record may come later than the first */
+		wait_for_record(&s);
+		code = control_requests_judge(s.r, s.m, &s.o, &f);
+		for (; s.o.answers_n > 0; s.o.answers_n--)
+			ledger_answer_clear(&s.o.answer[s.o.answers_n - 1]);
+	} while (code == FAIL_NONE);
+	assert_int_equal(code, FAIL_BROKER);
+	assert_string_equal(f.text, "no answer");
+	assert_false(mixer_has_answered(s.m, "j"));
+	assert_int_equal(mixer_control_next(s.m), 1);
+	close_scene(&s);
+}
+
+/* One transaction answers 256 requests at most; the rest waits for the next one. */
+static void
+test_one_transaction_answers_so_many_requests_and_no_more(void **unused)
+{
+	enum { MOST = 256, N = MOST + 20 };
+	struct scene s;
+	size_t first;
+
+	(void)unused;
+	mock_topic("many.control", 1);
+	for (int i = 0; i < N; i++) {
+		char id[8];
+		uint8_t *bytes;
+		size_t n;
+
+		snprintf(id, sizeof(id), "r%u", (unsigned)i % 1000);
+		assert_int_equal(
+		    control_encode(
+			&(struct control){.id = id, .kind = LEDGER_CANCEL, .request = id}, &bytes,
+			&n, &f),
+		    FAIL_NONE);
+		assert_int_equal(rd_kafka_producev(mock_writer, RD_KAFKA_V_TOPIC("many.control"),
+				     RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE(bytes, n),
+				     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_FREE), RD_KAFKA_V_END),
+		    RD_KAFKA_RESP_ERR_NO_ERROR);
+	}
+	assert_int_equal(rd_kafka_flush(mock_writer, MOCK_WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	open_scene(&s, "many");
+	assert_int_equal(control_requests_attach(s.r, s.m, &f), FAIL_NONE);
+	for (int64_t next = 0; next < N; next = control_requests_next(s.r)) {
+		wait_for_record(&s);
+		assert_int_equal(control_requests_judge(s.r, s.m, &s.o, &f), FAIL_NONE);
+		first = s.o.answers_n;
+		assert_true(first > 0 && first <= MOST);
+		assert_int_equal(control_requests_next(s.r), next + (int64_t)first);
+		for (; s.o.answers_n > 0; s.o.answers_n--)
+			ledger_answer_clear(&s.o.answer[s.o.answers_n - 1]);
+	}
 	close_scene(&s);
 }
 
@@ -318,6 +473,9 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_mixer_reads_on_behind_what_it_answered_last),
 	    cmocka_unit_test(test_each_kind_of_request_has_its_judge),
+	    cmocka_unit_test(test_a_run_is_reset_to_where_its_commits_stand_and_each_rule_refuses),
+	    cmocka_unit_test(test_a_judge_that_has_no_answer_leaves_the_request_unanswered),
+	    cmocka_unit_test(test_one_transaction_answers_so_many_requests_and_no_more),
 	    cmocka_unit_test(test_a_record_is_passed_over_if_it_was_answered_or_is_no_request),
 	    cmocka_unit_test(test_a_request_that_the_ledger_record_has_no_room_for_is_refused),
 	};

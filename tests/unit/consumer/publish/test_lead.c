@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tests/unit/mock_cluster.h"
+#include "tests/unit/mock_commits.h"
 #include "tests/unit/test.h"
 
 enum { LANES = 2 };
@@ -27,29 +28,12 @@ configured(const char *mix, size_t runs, uint32_t max_lead_steps)
 	};
 }
 
-/* Commits a step on each lane of a run, as trainers do. */
 static void
 commit(const char *group, const char *topic, const uint64_t step[static LANES])
 {
-	struct config c = configured("m", 0, 0);
-	struct kafka_options k = {
-	    .role = KAFKA_READER, .client = "test", .properties = &c.kafka, .group = group};
-	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(LANES);
-	rd_kafka_t *rk;
+	const struct properties properties = {1, item};
 
-	assert_int_equal(kafka_open(&rk, &k, &f), FAIL_NONE);
-	for (int i = 0; i < LANES; i++) {
-		rd_kafka_topic_partition_t *p = rd_kafka_topic_partition_list_add(list, topic, i);
-		char text[RUN_POSITION_TEXT_MAX];
-
-		run_position_format(text, step[i], NULL);
-		p->offset = 2 * (int64_t)step[i];
-		p->metadata = strdup(text);
-		p->metadata_size = strlen(text);
-	}
-	assert_int_equal(rd_kafka_commit(rk, list, 0), RD_KAFKA_RESP_ERR_NO_ERROR);
-	rd_kafka_topic_partition_list_destroy(list);
-	kafka_close(rk);
+	mock_commit(&properties, group, topic, step, LANES);
 }
 
 static void
