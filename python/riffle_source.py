@@ -79,6 +79,13 @@ def missing_package(what, module, error):
     return Failure(f"{what} needs the Python package {name}: pip install {name} ({error})")
 
 
+def check_columns(columns, names, missing="no column"):
+    """Refuses a column that `names` lacks."""
+    for column in columns or []:
+        if column not in names:
+            raise Failure(f"{missing} {column}: there are {', '.join(names)}")
+
+
 # ---- values
 
 
@@ -108,6 +115,17 @@ def plain(value, errors="surrogateescape"):
     if isinstance(value, (list, tuple)):
         return [plain(v, errors) for v in value]
     raise Failure(f"a value of type {type(value).__name__} has no JSON; leave its column out with --columns")
+
+
+class Output(io.FileIO):
+    """Standard output. If it takes no more, the program ends at once, because no source is at fault."""
+
+    def write(self, block):
+        try:
+            return super().write(block)
+        except OSError as e:
+            print(f"riffle-source: writing to standard output: {e.strerror}", file=sys.stderr, flush=True)
+            os._exit(1)
 
 
 class Printer:
@@ -143,9 +161,7 @@ def put_batches(batches, columns, printer):
     """`batches` are Arrow record batches."""
     for batch in batches:
         if columns:
-            missing = [c for c in columns if c not in batch.schema.names]
-            if missing:
-                raise Failure(f"no column {missing[0]}: there are {', '.join(batch.schema.names)}")
+            check_columns(columns, batch.schema.names)
             batch = batch.select(columns)
         first = printer.leave_out(batch.num_rows)
         for at in range(first, batch.num_rows, ROWS):
@@ -158,9 +174,7 @@ def put_batches(batches, columns, printer):
 def read_parquet(file, columns, printer):
     parquet = need("pyarrow.parquet", "a Parquet file")
     source = parquet.ParquetFile(file)
-    missing = [c for c in columns or [] if c not in source.schema_arrow.names]
-    if missing:
-        raise Failure(f"no column {missing[0]}: there are {', '.join(source.schema_arrow.names)}")
+    check_columns(columns, source.schema_arrow.names)
     for i in range(source.num_row_groups):
         rows = source.metadata.row_group(i).num_rows
         if printer.skip >= rows:  # not even read
@@ -213,6 +227,8 @@ def json_hint(line):
     start = line.strip()
     if start[:1] == b"[":
         return f"; this looks like a JSON array: {ONE_A_LINE}'.[]' FILE > FILE.jsonl"
+    if start[:1] != b"{":
+        return "; each line must be a JSON object. If the file has another format, rename it so that its ending says which"
     return f"; this looks like a JSON object over several lines: {ONE_A_LINE}. FILE > FILE.jsonl" if start == b"{" else ""
 
 
@@ -226,13 +242,12 @@ def read_lines(file, columns, printer):
         try:
             row = parse(line, errors)
         except ValueError as e:
-            raise Failure(f"line {number}: {e}{json_hint(line)}") from None
+            why = f"invalid JSON at character {e.pos}: {e.msg}" if isinstance(e, json.JSONDecodeError) else e
+            raise Failure(f"line {number}: {why}{json_hint(line)}") from None
         if not isinstance(row, dict):
             raise Failure(f"line {number}: no object, but {type(row).__name__}{json_hint(line)}")
         if columns:
-            missing = [c for c in columns if c not in row]
-            if missing:
-                raise Failure(f"line {number}: no field {missing[0]}")
+            check_columns(columns, row, f"line {number}: no field")
             row = {c: row[c] for c in columns}
         printer.put(row)
         if printer.full():
@@ -456,9 +471,7 @@ def print_dataset(a, printer):
     try:
         rows = load(datasets, a)
         if a.columns:
-            missing = [c for c in a.columns if rows.column_names and c not in rows.column_names]
-            if missing:
-                raise Failure(f"{a.dataset}: no column {missing[0]}: there are {', '.join(rows.column_names)}")
+            check_columns(rows.column_names and a.columns, rows.column_names, f"{a.dataset}: no column")
             rows = rows.select_columns(a.columns)
         if hasattr(rows, "select"):
             rows = rows.select(range(printer.leave_out(len(rows)), len(rows)))
@@ -504,9 +517,7 @@ class Chat:
 
     def __call__(self, row):
         a = self.a
-        for column in [a.messages, *([a.tools] if a.tools else []), *a.keep]:
-            if column not in row:
-                raise Failure(f"no column {column}: there are {', '.join(row)}")
+        check_columns([a.messages, *([a.tools] if a.tools else []), *a.keep], row)
         messages = row[a.messages]
         if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
             raise Failure(f"column {a.messages} is not a list of messages")
@@ -599,8 +610,10 @@ def arguments(words):
 
 def main(words=None):
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # whoever reads may end first
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not if the parent process has it ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends it without a traceback
     a = arguments(words)
-    out = io.BufferedWriter(io.FileIO(1, "w", closefd=False), 1 << 20)
+    out = io.BufferedWriter(Output(1, "w", closefd=False), 1 << 20)
     try:
         printer = Printer(out, resume(), a.limit, Chat(a) if a.chat else None)
         (print_dataset if a.dataset else print_sources)(a, printer)

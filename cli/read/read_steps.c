@@ -11,7 +11,6 @@
 #include "cli/metrics/metrics_listener.h"
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "common/base/scalar.h"
 #include "common/config/topic_plan.h"
 #include "consumer/batches/step_search.h"
 #include "consumer/reader/riffle_internal.h"
@@ -281,20 +280,17 @@ metrics_of(void *reader)
 	return text;
 }
 
-/* Adds how to read the steps that are kept, and how to get the others back. */
+/* Adds how to read the steps that are kept. */
 static enum fail_code
 fail_more_expired(struct failure *f)
 {
 	const char *earliest = strstr(f->text, STEP_SEARCH_EARLIEST);
-	uint64_t step;
 
-	if (earliest == NULL ||
-	    scalar_count(earliest + strlen(STEP_SEARCH_EARLIEST), 0, INT64_MAX, &step) != SCALAR_OK)
+	if (earliest == NULL)
 		return f->code;
-	return fail_more(f,
-	    "; `--from-step %" PRIu64 "` starts there, `riffle replay --steps 0..%" PRIu64
-	    " --republish NEWMIX` publishes the steps before it again",
-	    step, step);
+	earliest += strlen(STEP_SEARCH_EARLIEST);
+	return fail_more(
+	    f, "; `--from-step %.*s` starts there", (int)strspn(earliest, "0123456789"), earliest);
 }
 
 static enum fail_code

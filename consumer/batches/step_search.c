@@ -113,8 +113,10 @@ fail_expired(const struct search *s, struct failure *f)
 		    s->seek[i].earliest > earliest)
 			earliest = s->seek[i].earliest;
 	return fail(f, FAIL_DATA,
-	    "step %" PRIu64 " of mix %s is not kept any more: " STEP_SEARCH_EARLIEST "%" PRIu64,
-	    s->o->step, s->o->mix, earliest);
+	    "step %" PRIu64 " of mix %s is not kept any more: " STEP_SEARCH_EARLIEST "%" PRIu64
+	    "; `riffle replay --mix %s --steps 0..%" PRIu64
+	    " --republish NEWMIX` publishes the steps before it again",
+	    s->o->step, s->o->mix, earliest, s->o->mix, earliest);
 }
 
 /* Probes in rounds, all lanes together, until every lane knows where to start; assigns them. */

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/names.h"
+
 enum { WORDS = LOSSES_RANKS_MAX / 64 };
 
 /* A step that some rank has reported. */
@@ -31,6 +33,7 @@ struct losses {
 	size_t open_n, complete_n;
 	struct open_step *given; /* what losses_next() handed out last */
 	struct losses_counts counts;
+	char unknown[NAME_MAX_BYTES + 1];
 };
 
 double
@@ -129,6 +132,12 @@ struct losses_counts *
 losses_counted(struct losses *l)
 {
 	return &l->counts;
+}
+
+const char *
+losses_unknown(const struct losses *l)
+{
+	return l->unknown;
 }
 
 int64_t
@@ -239,6 +248,8 @@ add_loss(struct losses *l, struct open_step *s, const struct feedback_loss *loss
 	d = bsearch(&key, l->domain, l->domains_n, sizeof(*l->domain), by_name);
 	if (d == NULL) {
 		l->counts.unknown_domain++;
+		if (l->unknown[0] == '\0')
+			memcpy(l->unknown, loss->domain, strnlen(loss->domain, NAME_MAX_BYTES));
 		return;
 	}
 	sum = &s->sum[d->at];

@@ -146,6 +146,9 @@ int64_t losses_step_next(const struct losses *l);
 /* Offset of the first report that an open step rests on; -1: none is open. */
 int64_t losses_open_offset(const struct losses *l);
 
+/* The domain of the first loss that was dropped because the domain is not followed; "": none. */
+const char *losses_unknown(const struct losses *l);
+
 /* What was dropped so far, borrowed; the caller may set it, to continue an earlier run's counts. */
 struct losses_counts *losses_counted(struct losses *l);
 

@@ -145,12 +145,16 @@ judge(struct committer *c, const char *mix, const char *run, const char *metadat
 	repeated = step == c->good && c->sightings >= COMMITTER_SIGHTINGS;
 	if ((moved || repeated) && strcmp(owner, c->named) != 0) {
 		snprintf(c->named, sizeof(c->named), "%s", owner);
-		log_warning("riffle: READ-RUN-TWICE run %s of mix %s: another process commits the "
-			    "same lanes, %.*s (host/process). Its last commit is step %" PRIu64
-			    ", and that of this process is step %" PRIu64
-			    ", so two processes train the same rank. "
-			    "End one of them, or give it a run of its own",
-		    run, mix, (int)(strrchr(owner, '/') - owner), owner, step, c->good);
+		log_warning(
+		    "riffle: READ-RUN-TWICE run %s of mix %s: another process commits the "
+		    "same lanes, %.*s (host/process). Its last commit is step %" PRIu64
+		    ", and that of this process is step %" PRIu64
+		    ", so both train some of the lanes of this process, %" PRIu32 " to %" PRIu32
+		    " of %" PRIu32 ". Start all ranks with the same world. "
+		    "If they have the same, end one of the two, or give it a run of its own",
+		    run, mix, (int)(strrchr(owner, '/') - owner), owner, step, c->good,
+		    lanes_first(c->lanes), lanes_first(c->lanes) + lanes_count(c->lanes) - 1,
+		    lanes_total(c->lanes));
 	}
 	snprintf(c->other, sizeof(c->other), "%s", owner);
 	c->other_step = step;

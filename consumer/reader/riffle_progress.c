@@ -175,7 +175,8 @@ overtaken(struct riffle_progress *p)
 		if (found && !p->ahead_said)
 			log_warning("riffle: READ-RUN-TWICE run %s of mix %s has committed more "
 				    "than step %" PRIu64 ", where this process stands: another one "
-				    "trains the same run",
+				    "trains the same run. End one of them, or give it a run of "
+				    "its own",
 			    p->run, p->mix, good);
 		p->ahead_said = p->ahead_said || found;
 	}

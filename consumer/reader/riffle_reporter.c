@@ -40,7 +40,8 @@ riffle_gather_losses(
 			return fail(f, FAIL_USAGE, "\"%s\" is not a name of a domain",
 			    loss[i].domain == NULL ? "" : loss[i].domain);
 		if (loss[i].tokens < 0)
-			return fail(f, FAIL_USAGE, "domain %s: %" PRId64 " tokens", loss[i].domain,
+			return fail(f, FAIL_USAGE,
+			    "domain %s: %" PRId64 " tokens, must be at least 0", loss[i].domain,
 			    loss[i].tokens);
 		if (loss[i].tokens == 0)
 			continue;

@@ -903,6 +903,7 @@ static void
 find_feedback_problems(struct status *st, const struct status_feedback *b)
 {
 	const struct losses_counts *c = &b->counts;
+	struct failure f;
 
 	if (c->not_a_number > 0)
 		problem(st, "STATUS-LOSS-NUMBER",
@@ -914,12 +915,15 @@ find_feedback_problems(struct status *st, const struct status_feedback *b)
 		    "run %s reported %" PRIu64
 		    " losses lately of steps that the mix has not published: they are dropped",
 		    b->run, c->unknown_step);
-	if (c->unknown_domain > 0)
-		problem(st, "STATUS-LOSS-DOMAIN",
+	if (c->unknown_domain > 0) {
+		fail(&f, FAIL_DATA,
 		    "run %s reported %" PRIu64
-		    " losses lately of domains that the mix does not have: they are dropped "
-		    "(`riffle reweight` names the first)",
-		    b->run, c->unknown_domain);
+		    " losses lately of domains that the mix does not have: they are dropped. "
+		    "Correct the names in the trainer. The mix has no domain %s",
+		    b->run, c->unknown_domain, b->unknown);
+		ledger_fail_domains(&st->ledger, b->unknown, &f);
+		problem(st, "STATUS-LOSS-DOMAIN", "%s", f.text);
+	}
 }
 
 /*

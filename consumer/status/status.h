@@ -150,8 +150,9 @@ struct status_feedback {
 	int64_t step_first, step_last; /* of them */
 	uint32_t world;
 	struct losses_counts counts;
-	struct losses_means all;     /* over all domains */
-	struct losses_means *domain; /* [domains_n], as status.domain */
+	char unknown[NAME_MAX_BYTES + 1]; /* the first unknown domain; "": none */
+	struct losses_means all;          /* over all domains */
+	struct losses_means *domain;      /* [domains_n], as status.domain */
 };
 
 /* How a run stands to what the ledger knows of it. */

@@ -111,6 +111,8 @@ status_tail_read(
 	for (size_t i = 0; i < t->st->feedback_n; i++) {
 		take_steps(t, i, true);
 		t->st->feedback[i].counts = *losses_counted(t->of[i]);
+		snprintf(t->st->feedback[i].unknown, sizeof(t->st->feedback[i].unknown), "%s",
+		    losses_unknown(t->of[i]));
 	}
 	return FAIL_NONE;
 }

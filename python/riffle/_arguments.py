@@ -37,7 +37,8 @@ def whole(name: str, value: Any, least: int = 0, most: int = MOST) -> int:
     try:
         number = operator.index(value)
     except (TypeError, ValueError):
-        raise UsageError(f"{name} is {value!r}: must be a whole number") from None
+        hint = ". Pass its .step" if hasattr(value, "step") else ""
+        raise UsageError(f"{name} is {value!r}: must be a whole number{hint}") from None
     if not least <= number <= most:
         raise UsageError(f"{name} is {number}: must be " + (
             f"at least {least}" if number < least else f"at most {most}"))

@@ -171,12 +171,15 @@ def _load() -> ctypes.CDLL:
             "The wheel of `make wheel` has it and all that it needs inside; "
             "`pip install ./python` in a checkout of riffle builds it against the system's librdkafka, avro, zstd and xxhash; "
             "RIFFLE_LIBRARY names one that is built") from None
-    for name, (result, arguments) in _FUNCTIONS.items():
-        function = getattr(loaded, name)
-        function.restype, function.argtypes = result, arguments
+    loaded.riffle_version.restype = c_char_p
     version = loaded.riffle_version().decode()
     if version != VERSION:
-        raise ImportError(f"{path} is libriffle {version}, this package is for {VERSION}")
+        raise ImportError(
+            f"{path}{' (from RIFFLE_LIBRARY)' if chosen else ''} is libriffle {version}, but the package in {inside.parent} is for {VERSION}. "
+            + (f"Set RIFFLE_LIBRARY to libriffle {VERSION}, or unset it" if chosen else "Install both again from one version"))
+    for name, (result, arguments) in _FUNCTIONS.items():  # another version may lack some
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
     return loaded
 
 

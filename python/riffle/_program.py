@@ -8,7 +8,7 @@ import shutil
 import subprocess
 from typing import Any, List, Mapping, Optional, Sequence
 
-from riffle_program import INSIDE
+from riffle_program import BUILT, INSIDE
 
 from ._arguments import text
 from .errors import UsageError
@@ -22,7 +22,9 @@ def program() -> str:
     found = str(INSIDE) if given is None and INSIDE.is_file() else shutil.which(given or "riffle")
     if found is None:
         raise UsageError(f"{given} (RIFFLE_PROGRAM) is no program" if given else
-                         "the program riffle is neither in the package nor in PATH: `make install` puts it there, or RIFFLE_PROGRAM names it")
+                         "the program riffle is neither in the package nor in PATH: "
+                         + (f"{BUILT} is there: set RIFFLE_PROGRAM={BUILT}" if BUILT.is_file() else
+                            "`make install` puts it there, or RIFFLE_PROGRAM names it"))
     return found
 
 

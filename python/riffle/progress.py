@@ -54,7 +54,7 @@ def _loss_of(domain: str, sums: Any) -> Tuple[bytes, float, float, int]:
         loss, excess, tokens = float(sums[0]), float(sums[1]), int(sums[2])
     except (TypeError, ValueError, OverflowError):
         raise UsageError(f"losses of domain {domain} are {sums!r}: must be two numbers and a whole number of tokens") from None
-    return name, loss, excess, whole(f"the number of tokens of domain {domain}", tokens, -MOST)
+    return name, loss, excess, whole(f"the number of tokens of domain {domain}", tokens)
 
 
 class Progress:
@@ -147,6 +147,7 @@ def _raw_of(place: Place) -> Tuple[c.PlaceOfReader, np.ndarray]:
 # Words of Places.
 _START, _GIVEN, _TRAINED, _READER, _ENDED, _BATCH, _MIXED, _LEAD, _LANES, _HEAD = range(10)
 _NOBODY, _NEVER = 0, -1
+_PASS = "Pass the number of the step that was trained, such as the .step of a riffle.Step"
 WORDS = 1 << 19  #: 4 MiB: the places of 52,000 steps at 8 lanes a rank, of 127 at 4,096
 
 
@@ -290,6 +291,8 @@ class Places:
     def next_trained(self, step: Optional[int]) -> Place:
         """The place behind `step`, which was trained; None: behind the next one. UsageError where that cannot be."""
         step = self.known if step is None else whole("step", step, -MOST)
+        if step < self.known and not self.is_trained:
+            raise UsageError(f"trained({step}): step {step} was not given, because reading began at step {self.start}. {_PASS}")
         if step < self.known:
             raise UsageError(f"trained({step}): step {step} is trained already, step {self.known} is next")
         if self.reader == _NOBODY:
@@ -297,7 +300,7 @@ class Places:
                 f"trained({step}): no step was given yet. The reader must be of this very object, or of the worker of a "
                 "DataLoader that has it: a copy that was pickled otherwise shares nothing with it")
         if step >= self.given:
-            raise UsageError(f"trained({step}): step {step} was not given whole yet; all below {self.given} were")
+            raise UsageError(f"trained({step}): step {step} was not given whole yet; all below {self.given} were. {_PASS}")
         found = self.place(step + 1)
         if found is None:
             raise UsageError(

@@ -349,6 +349,8 @@ def test_an_argument_of_a_call_is_refused_by_name(open_reader, riffle_module):
         (lambda: reader.report(0, {"a": (1, 0, NAN)}), "losses of domain a are .* whole number of tokens"),
         (lambda: reader.report(0, {"a": ("x", 0, 1)}), "losses of domain a are .* two numbers"),
         (lambda: reader.report(0, {"a": (1, 0, 2**64)}), "the number of tokens of domain a is .* at most"),
+        (lambda: reader.report(0, {"a": (1, 0, -3)}), "the number of tokens of domain a is -3: must be at least 0"),
+        (lambda: reader.trained(step), r"step is <riffle\.Step 0: .*>: must be a whole number\. Pass its \.step"),
         (lambda: reader.report(0, ["a"]), "losses is a list: must be a dict"),
         (lambda: step.targets(ignored=0.5), "ignored is 0.5: must be a whole number"),
         (lambda: reader.state_dict(step=-1), "step is -1: must be at least 0"),

@@ -415,7 +415,7 @@ def test_losses_are_reported(with_feedback, riffle_module, bootstrap, alone):
     with kind(with_feedback, bootstrap, 1, 4, run="r") as reporter:
         reporter.report(3, {"b": (2.5, 0.5, 7), "a": (float("nan"), 0, 1), "none": (0, 0, 0)})
         reporter.flush()
-        for losses, says in [({"a": (1, 0, -1)}, "domain a: -1 tokens"), ({"a/b": (1, 0, 1)}, "not a name")]:
+        for losses, says in [({"a": (1, 0, -1)}, "tokens of domain a is -1: must be at least 0"), ({"a/b": (1, 0, 1)}, "not a name")]:
             with pytest.raises(riffle_module.UsageError, match=says):
                 reporter.report(3, losses)
     out = subprocess.run(["kcat", "-C", "-q", "-e", "-b", bootstrap, "-t", f"{with_feedback}.feedback", "-f", "%s"],
@@ -452,7 +452,7 @@ def test_what_was_trained_is_committed_and_is_the_state(mix, open_reader, riffle
     reader.trained()
     with pytest.raises(riffle_module.UsageError, match=r"step 2 is trained already, step 5 is next"):
         reader.trained(2)
-    with pytest.raises(riffle_module.UsageError, match=r"step 9 was not given whole yet; all below 9 were"):
+    with pytest.raises(riffle_module.UsageError, match=r"step 9 was not given whole yet; all below 9 were. Pass the number of"):
         reader.trained(9)
     with pytest.raises(riffle_module.UsageError, match="use one of them"):
         reader.commit()
@@ -466,7 +466,7 @@ def test_a_seek_begins_to_train_elsewhere(mix, open_reader, riffle_module, boots
     next(reader)
     reader.trained(0)
     reader.load_state_dict(reader.state_dict(step=10))
-    with pytest.raises(riffle_module.UsageError, match="step 0 is trained already, step 10 is next"):
+    with pytest.raises(riffle_module.UsageError, match="step 0 was not given, because reading began at step 10"):
         reader.trained(0)
     next(reader)
     reader.trained()

@@ -22,6 +22,7 @@ def part(package):
 @pytest.mark.parametrize("value, least, most, says", [
     (3, 3, 5, None), (5, 3, 5, None), (2, 3, 5, "must be at least 3"), (6, 3, 5, "must be at most 5"), ("3", 0, 5, "must be a whole number"),
     (3.0, 0, 5, "must be a whole number"), (True, 0, 5, None),
+    (slice(3), 0, 5, r"must be a whole number\. Pass its \.step$"),
 ])
 def test_a_whole_number_is_from_least_to_most(part, package, value, least, most, says):
     if says is None:

@@ -185,12 +185,24 @@ def test_in_a_checkout_the_library_that_was_built_is_named(tmp_path, build):
     shutil.copytree(ROOT / "python", tmp_path / "python", ignore=shutil.ignore_patterns("*.so*", "__pycache__"))
     (tmp_path / "build").mkdir()
     env, built = {**ENV, "PYTHONPATH": str(tmp_path / "python")}, tmp_path / "build/libriffle.so.0"
-    start = lambda **more: subprocess.run([sys.executable, "-c", "import riffle"], env={**env, **more}, capture_output=True, text=True)
+    start = lambda *words, **more: subprocess.run([sys.executable, *(words or ("-c", "import riffle"))], env={**env, **more},
+                                                  capture_output=True, text=True)
     said = start().stderr
     assert "libriffle cannot be loaded from" in said and "from RIFFLE_LIBRARY" not in said and "set RIFFLE_LIBRARY=" not in said
     shutil.copy(build / "libriffle.so.0", built)
     assert f"{built} is there: set RIFFLE_LIBRARY={built}. " in start().stderr
     assert start(RIFFLE_LIBRARY=str(built)).returncode == 0
+    words, shown = ("-m", "riffle", "status", "a b"), f"({tmp_path}/python/riffle/bin/riffle): "
+    assert start(*words, RIFFLE_LIBRARY=str(built)).stderr.endswith(f"{shown}`make wheel` makes one that has\n")
+    built.with_name("riffle").touch()
+    assert start(*words, RIFFLE_LIBRARY=str(built)).stderr.endswith(f"{shown}run {tmp_path}/build/riffle status 'a b'\n")
+    program = "from riffle import _program; _program.program()"
+    assert f"PATH: {tmp_path}/build/riffle is there: set RIFFLE_PROGRAM={tmp_path}/build/riffle\n" in start(
+        "-c", program, RIFFLE_LIBRARY=str(built), PATH="").stderr
+    (tmp_path / "python/riffle/VERSION").write_text("0.0.9\n")
+    said = start(RIFFLE_LIBRARY=str(built)).stderr
+    assert said.startswith("Traceback") and f"{built} (from RIFFLE_LIBRARY) is libriffle " in said and said.endswith(
+        f", but the package in {tmp_path}/python/riffle is for 0.0.9. Set RIFFLE_LIBRARY to libriffle 0.0.9, or unset it\n")
 
 
 def test_without_numpy_the_command_that_installs_it_is_named(package, tmp_path):
@@ -260,7 +272,7 @@ def test_a_struct_says_its_size_and_a_library_of_another_version_is_refused(pack
             assert kind().size == ctypes.sizeof(kind)
     for version in ("0.0.0", "9.9.9"):
         monkeypatch.setattr(library, "VERSION", version)
-        with pytest.raises(ImportError, match=f"this package is for {version}$"):
+        with pytest.raises(ImportError, match=rf"is for {version}\. "):
             library._load()
 
 

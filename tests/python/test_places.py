@@ -152,7 +152,7 @@ def test_a_step_is_trained_once_in_order_and_only_if_it_was_given(places_of, pla
     for step in (3, 4, 5):
         places.put(place(step), batch=4)
     assert not places.is_trained and places.known == 2
-    for bad, says in ((1, "step 1 is trained already, step 2 is next"), (5, "step 5 was not given whole yet; all below 5 were")):
+    for bad, says in ((1, "step 1 was not given, because reading began at step 2. Pass the number of the step"), (5, "step 5 was not given whole yet; all below 5 were")):
         with pytest.raises(error, match=says):
             places.next_trained(bad)
     found = places.next_trained(None)

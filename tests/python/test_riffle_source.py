@@ -10,6 +10,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 
@@ -240,7 +241,7 @@ def test_a_file_of_another_format_is_told_what_to_do(tmp_path, name, content):
                         "Convert the file: jq -c '.[]' FILE > FILE.jsonl\n"),
     (["pretty.jsonl"], 1, "; this looks like a JSON object over several lines: riffle reads one JSON object per line. "
                           "Convert the file: jq -c . FILE > FILE.jsonl\n"),
-    (["escape.jsonl"], 1, "line 2: Invalid \\escape"),
+    (["escape.jsonl"], 1, "line 2: invalid JSON at character 7: Invalid \\escape"),
     (["pipe.jsonl"], 1, "pipe.jsonl: is not a regular file"),
     (["null.jsonl"], 1, "null.jsonl: is not a regular file"),
     (["nosuch://x"], 1, "nosuch://x: unknown scheme. Use gs://"),
@@ -414,6 +415,19 @@ def test_whoever_reads_may_end_first(tmp_path):
     assert done.stderr == b"" and json.loads(done.stdout) == documents(1)[0]
 
 
+def test_ctrl_c_and_a_full_output_end_it_without_a_traceback(tmp_path):
+    write(tmp_path / "x.jsonl", documents(2))
+    words = [sys.executable, SCRIPT, tmp_path / "x.jsonl"]
+    with subprocess.Popen([*words, "--watch", "60"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler)) as process:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        assert process.communicate(timeout=60)[1] == b"" and process.returncode == -signal.SIGINT
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(words, stdout=full, stderr=subprocess.PIPE, timeout=60)
+    assert (done.returncode, done.stderr) == (1, b"riffle-source: writing to standard output: No space left on device\n")
+
+
 @pytest.mark.parametrize("mask, ranges", [([], []), ([1, 1], []), ([0, 0, 0], [[0, 3]]), ([0, 0, 1, 0, 1, 1, 0, 0], [[0, 2], [3, 4], [6, 8]]),
                                           ([1, 0], [[1, 2]])])
 def test_stretches_without_loss_are_half_open_ranges(monkeypatch, mask, ranges):
@@ -526,7 +540,9 @@ def test_blank_lines_are_no_rows_but_have_numbers(parts):
         for limit in (None, 1, 2, 3):
             assert read(parts, text, skip=skip, limit=limit) == (b"".join(rows[skip:][:limit]), max(0, skip - 3))
     assert read(parts, text, ["b", "a"])[0] == b'{"b":2,"a":1}\n{"b":4,"a":3}\n{"b":6,"a":5}\n'
-    for bad, says in ((b"\n\n[1]", "line 3: no object, but list"), (b"{}\n\n{", "line 3: "), (b'{"a":1}\n{"b":1}', "line 2: no field a")):
+    for bad, says in ((b"\n\n[1]", "line 3: no object, but list"), (b"{}\n\n{", "line 3: invalid JSON at character 1: Expecting"),
+                      (b"\xff\x01", "line 1: invalid JSON at character 0: Expecting value; each line must be a JSON object. If the file has another"),
+                      (b'{"c":1,"a":1}\n{"b":1,"c":1}', "line 2: no field a: there are b, c")):
         with pytest.raises(parts.Failure, match=says):
             read(parts, bad, ["a"] if b"b" in bad else None)
 

@@ -214,7 +214,7 @@ test_a_step_that_one_lane_lost_is_not_kept_any_more(void **unused)
 	struct step_records_kept kept;
 	struct step_record out[LANES];
 	struct step_records *r;
-	char says[96];
+	char says[256];
 
 	(void)unused;
 	rd_kafka_mock_topic_set_error(
@@ -232,8 +232,10 @@ test_a_step_that_one_lane_lost_is_not_kept_any_more(void **unused)
 	for (uint64_t step = 0; step < kept.whole; step++) {
 		assert_int_equal(step_records_seek(r, step, &f), FAIL_DATA);
 		snprintf(says, sizeof(says),
-		    "step %d of mix cut is not kept any more: the earliest retained step is %d",
-		    (int)step, (int)kept.whole);
+		    "step %d of mix cut is not kept any more: the earliest retained step is %d; "
+		    "`riffle replay --mix cut --steps 0..%d --republish NEWMIX` publishes the "
+		    "steps before it again",
+		    (int)step, (int)kept.whole, (int)kept.whole);
 		assert_string_equal(f.text, says);
 	}
 	for (uint64_t step = kept.whole; step < STEPS; step++) {

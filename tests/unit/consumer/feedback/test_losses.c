@@ -181,6 +181,7 @@ test_losses_that_are_no_numbers_are_dropped_one_by_one(void **unused)
 	assert_true(losses_next(l, false, &s));
 	assert_int_equal(s.sum[1].tokens, world);
 	assert_int_equal(losses_counted(l)->unknown_domain, world);
+	assert_string_equal(losses_unknown(l), "news");
 	losses_close(l);
 }
 

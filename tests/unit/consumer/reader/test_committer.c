@@ -244,7 +244,8 @@ test_a_second_process_of_the_rank_is_named_once(void **unused)
 			 "the same lanes, "));
 	assert_non_null(strstr(said, pid));
 	assert_non_null(
-	    strstr(said, "Its last commit is step 7, and that of this process is step 6"));
+	    strstr(said, "Its last commit is step 7, and that of this process is step 6, so both "
+			 "train some of the lanes of this process, 0 to "));
 	take_turns(8, 8, now_ms + COMMITTER_LOOK_MS, said, sizeof(said));
 	assert_string_equal(said, "");
 	committer_close(other);

@@ -41,7 +41,7 @@ test_what_is_wrong_with_losses_is_named(void **unused)
 	} rows[] = {
 	    {{{"web", 1, 0, 1}, {NULL, 1, 0, 1}}, "\"\" is not a name of a domain"},
 	    {{{"web", 1, 0, 1}, {"a b", 1, 0, 0}}, "\"a b\" is not a name of a domain"},
-	    {{{"web", 1, 0, -1}, {"code", 1, 0, 1}}, "domain web: -1 tokens"},
+	    {{{"web", 1, 0, -1}, {"code", 1, 0, 1}}, "domain web: -1 tokens, must be at least 0"},
 	    {{{"web", 1, 0, 1}, {"web", 1, 0, 2}}, "domain web twice"},
 	};
 
