@@ -778,7 +778,7 @@ def test_files_in_front_of_where_a_killed_run_was_must_be_those_of_then(corpus):
     (corpus.folder / "a.jsonl").write_text(lines(documents[300:]))
     refused = corpus.produce(check=False)
     assert refused.returncode == 2 and "1 of the files that sort before b2.jsonl are new" in refused.stderr, refused.stderr
-    assert " DOMAIN --restart`" in refused.stderr
+    assert " a --restart`" in refused.stderr
     (corpus.folder / "a.jsonl").unlink()
     (corpus.folder / "b1.jsonl").rename(corpus.folder / "c1.jsonl")
     refused = corpus.produce(check=False)
