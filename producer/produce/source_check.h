@@ -3,9 +3,10 @@
  * the tokenizer and the files there, and do the first records have the fields that domains need?
  *
  * Of each domain with files the first file is opened and its first records are read. A field that
- * none of them has is taken for a wrong name, one that some lack for bad records, which `riffle
- * produce` rejects one by one. Of a domain with `where` only the records that are its own are asked
- * for its text. Of token files headers and sizes are checked. Programs (exec) are not run.
+ * none of them has is taken for a wrong name, one that some lack for bad records. Those that
+ * `riffle produce` would reject are counted, in the next files, too, if the first is short: if they
+ * are more than max_rejects allows it is a failure, else a warning. Of a domain with `where` only
+ * the records that are its own are asked for its text. Of token files headers and sizes are checked. Programs (exec) are not run.
  *
  * A file that is read as two inputs gives each of its documents twice: to two domains, or to train
  * and to a held-out set. It is refused, whatever patterns it comes by, unless a `where` that
@@ -23,7 +24,7 @@ enum { SOURCE_CHECK_RECORDS = 100 }; /* of each domain */
 
 /*
  * Checks these domains, or all of them if domains_n is 0. A caller that names domains reads them
- * next, and that prints the warnings about their contents: this check leaves those out.
+ * next, and counts all their records: this check leaves out the count and the warnings.
  * FAIL_CONFIG, FAIL_IO or FAIL_DATA: "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
  */
 enum fail_code source_check(
