@@ -74,6 +74,8 @@ export_domain(
 	    .entries = tokenizer_entries(t),
 	    .eos = tokenizer_eos(t)};
 	code = export_run(&o, &counts, f);
+	if (code == FAIL_STOPPED)
+		code = FAIL_IO; /* exit code 0 would say that the files are there */
 	tokenizer_close(t);
 	return code;
 }
@@ -108,7 +110,8 @@ const struct command cmd_export = {
 	"the documents and writes them, each with its eos, in the order of the "
 	"input. Packing concat drops what fills no sequence before an End: a document that is cut "
 	"off there is left out, and counted. Files get their names when "
-	"they are complete, the index last; a file that exists is replaced only with --force.",
+	"they are complete, the index last; a file that exists is replaced only with --force. "
+	"A run that a signal ends writes none, and exits with 1.",
     .example = "riffle export -c run.yml web --format megatron --out data/web\n"
 	       "riffle export -c run.yml web --set valid --format npy --out data/web.val",
     .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,

@@ -16,7 +16,7 @@ const struct command_fact command_environment[] = {
 
 const struct command_fact command_exits[] = {
     {"0", "done; or a command that may run for long was ended by SIGINT or SIGTERM"},
-    {"1", "a file, a record or a broker failed; or `--check` found what is wrong"},
+    {"1", "a file, a record or a broker failed; `--check` found what is wrong; `export` was ended"},
     {"2", "the command line or the configuration is wrong"},
     {"3", "a newer instance has taken over"},
     {NULL, NULL},

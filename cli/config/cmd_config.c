@@ -89,6 +89,24 @@ print_split(const struct config *c)
 		    100.0 * c->split[SET_TEST] / (double)sum);
 }
 
+/* What the check did not look at. */
+static void
+print_unread(const struct config *c)
+{
+	size_t programs = 0, first = 0;
+
+	for (size_t i = 0; i < c->domains_n; i++)
+		if (c->domains[i].exec != NULL && programs++ == 0)
+			first = i;
+	if (programs < c->domains_n)
+		printf("; of each domain's files, only the first %d records were read",
+		    SOURCE_CHECK_RECORDS);
+	if (programs == 1)
+		printf("; the program of domain %s was not run", c->domains[first].name);
+	else if (programs > 1)
+		printf("; the programs of %zu domains were not run", programs);
+}
+
 static void
 print_summary(const struct config *c, bool inputs)
 {
@@ -98,8 +116,7 @@ print_summary(const struct config *c, bool inputs)
 		printf(", mix %s: %u x %u tokens a step on %u lanes", c->mix.name,
 		    c->mix.global_batch, c->sequence_length, c->mix.lanes);
 	if (inputs)
-		printf("; of each domain's files, only the first %d records were read",
-		    SOURCE_CHECK_RECORDS);
+		print_unread(c);
 	printf("\n");
 	print_split(c);
 	if (c->mix.name != NULL && c->mix.weights_kind == CONFIG_WEIGHTS_MAP)

@@ -65,12 +65,16 @@ read_log(struct export *e, struct partition_log *log, int partition, struct prog
     struct failure *f)
 {
 	struct partition_log_sequence s;
+	enum fail_code code;
 	bool there;
 
 	for (;; p->done++) {
 		progress_show(p);
-		if (partition_log_next(log, e->o->stop, &s, &there, f) != FAIL_NONE)
-			return f->code;
+		code = partition_log_next(log, e->o->stop, &s, &there, f);
+		if (code == FAIL_STOPPED)
+			fail(f, code, "stopped after %" PRIu64 " sequences", e->counts->sequences);
+		if (code != FAIL_NONE)
+			return code;
 		if (!there)
 			return export_pieces_finish(e->pieces, f);
 		e->counts->sequences++;
@@ -140,5 +144,7 @@ export_run(const struct export_options *o, struct export_counts *counts, struct 
 	export_pieces_close(e.pieces);
 	export_file_close(e.file);
 	kafka_close(e.reader);
+	if (code == FAIL_STOPPED)
+		fail_more(f, "; no file was written, and the same command begins again");
 	return code;
 }

@@ -29,7 +29,7 @@ struct export_counts {
 	uint64_t left_out;                     /* documents whose end an End cut off */
 };
 
-/* FAIL_STOPPED: asked to; nothing is left behind. `*f` is the caller's. */
+/* FAIL_STOPPED: asked to; nothing is left behind, and the text says so. `*f` is the caller's. */
 enum fail_code export_run(
     const struct export_options *o, struct export_counts *counts, struct failure *f);
 

@@ -80,9 +80,12 @@ append(struct domains *d, const char *name, size_t partitions_n, bool live, stru
 /* ---- what a last record says ---- */
 
 static enum fail_code
-check_tail(struct domains *d, const struct partition_tail_at *at, struct failure *f)
+check_tail(
+    struct domains *d, const char *name, const struct partition_tail_at *at, struct failure *f)
 {
 	const struct config_tokenizer *t = &d->config->tokenizer;
+	bool ours =
+	    t->known && t->fingerprint == at->tail.tokenizer; /* then another is to change */
 
 	if (at->tail.sequence_length != d->config->sequence_length)
 		return fail(f, FAIL_CONFIG,
@@ -95,14 +98,14 @@ check_tail(struct domains *d, const struct partition_tail_at *at, struct failure
 		return fail(f, FAIL_CONFIG,
 		    "topic %s has tokenizer %016" PRIx64 ", the others have %016" PRIx64
 		    "%s%s: one mix cannot hold two tokenizers. Publish one of them again with the "
-		    "tokenizer of the other (`riffle produce DOMAIN --restart`), or leave its "
-		    "domain out",
+		    "tokenizer of the other (`riffle %s %s --restart`), or leave its domain out",
 		    at->topic, at->tail.tokenizer, d->tokenizer,
-		    !t->known                              ? ""
-		    : t->fingerprint == at->tail.tokenizer ? "; the former is that of "
-		    : t->fingerprint == d->tokenizer       ? "; the latter is that of "
-							   : "; neither is that of ",
-		    t->known ? t->file : "");
+		    !t->known                        ? ""
+		    : ours                           ? "; the former is that of "
+		    : t->fingerprint == d->tokenizer ? "; the latter is that of "
+						     : "; neither is that of ",
+		    t->known ? t->file : "", config_publisher(d->config, name),
+		    ours ? "DOMAIN" : name);
 	return FAIL_NONE;
 }
 
@@ -190,7 +193,7 @@ take(struct domains *d, struct domains_facts *of, const struct partition_tail_at
 		of->unheard = of->unheard || !at->bad;
 		return FAIL_NONE;
 	}
-	if (check_tail(d, at, f) != FAIL_NONE)
+	if (check_tail(d, of->name, at, f) != FAIL_NONE)
 		return f->code;
 	take_tail(of, at);
 	return FAIL_NONE;

@@ -7,6 +7,7 @@
 
 #include "common/base/buffer.h"
 #include "common/base/json_field.h"
+#include "common/base/text.h"
 #include "common/base/utf8.h"
 #include "producer/document/keep.h"
 #include "producer/document/token_record.h"
@@ -585,6 +586,10 @@ give_document(const struct router *r, struct router_scratch *s, size_t domain,
 	"; JSON has no NaN and no Infinity. Write null instead: python3 -c 'import json, sys; "    \
 	"[print(json.dumps(json.loads(x, parse_constant=lambda _: None))) for x in sys.stdin]' "   \
 	"< FILE > FILE.jsonl"
+#define HINT_CSV                                                                                   \
+	"; CSV is not read. Convert the file: python3 -c 'import csv, json, sys; "                 \
+	"csv.field_size_limit(2**30); [print(json.dumps(x)) for x in csv.DictReader(sys.stdin)]' " \
+	"< FILE > FILE.jsonl"
 #define HINT_BINARY                                                                                \
 	"; it looks like no text: is it the right file, or compressed without .gz or .zst?"
 
@@ -649,6 +654,12 @@ router_json_hint(enum router_json_kind kind)
 	    [ROUTER_JSON_BINARY] = HINT_BINARY};
 
 	return hint[kind];
+}
+
+const char *
+router_name_hint(const char *file)
+{
+	return text_ends_with(file, ".csv") ? HINT_CSV : "";
 }
 
 static void

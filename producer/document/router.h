@@ -61,6 +61,11 @@ enum {
 	ROUTER_GARBLED_PERCENT = 1,
 };
 
+/* What to do with text in another encoding. */
+#define ROUTER_CONVERT                                                                             \
+	"If the text has another encoding, convert it, as with iconv -f LATIN1 -t UTF-8 FILE > "   \
+	"NEW"
+
 /* The reason of a record without the field that its domain names begins with this. */
 #define ROUTER_NO_FIELD "no field `"
 
@@ -105,6 +110,9 @@ enum router_json_kind router_json_kind(const char *text, size_t n);
 /* What follows the reason in a message: what it looks like, and the command that converts the file;
  * "" for ROUTER_JSON_OTHER. */
 const char *router_json_hint(enum router_json_kind kind);
+
+/* The same, by the file's name: of one that ends in .csv; else "". */
+const char *router_name_hint(const char *file);
 
 /*
  * Gives *out, to be ended with router_close(); borrows the domains until then. FAIL_CONFIG: two

@@ -5,11 +5,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <xxhash.h>
 
 #include "common/base/buffer.h"
@@ -71,13 +73,21 @@ static enum fail_code
 take(struct search *s, const char *name, bool wild, struct failure *f)
 {
 	struct stat st;
-	char *path;
+	char *path, target[PATH_MAX];
+	ssize_t link_n = -1;
 	int refused;
 
 	if (file_list_path(&path, s->folder, name, f) != FAIL_NONE)
 		return f->code;
-	refused = stat(path, &st);
+	refused = stat(path, &st) != 0 ? errno : 0;
+	if (refused == ENOENT && s->now == NULL)
+		link_n = readlink(path, target, sizeof(target));
 	free(path);
+	errno = refused;
+	if (link_n >= 0)
+		return fail(f, FAIL_CONFIG,
+		    "pattern %s: %s is a link to %.*s, which does not exist", s->pattern, name,
+		    (int)link_n, target);
 	if (refused != 0) {
 		if ((!wild || s->now != NULL) && (errno == ENOENT || errno == ENOTDIR))
 			return FAIL_NONE; /* the word then has no file, which is said once */

@@ -430,8 +430,9 @@ known_as(const uint8_t *bytes, size_t n)
 		6, "xz, which is not read: give `exec: xzcat FILE`, or unpack it"},
 	    {"PK\3\4", 4, "a zip archive, which is not read: unpack it"},
 	    {"PAR1\x15", 5, "Parquet: give `exec: riffle-source FILE`, which reads it"},
-	    {"\xff\xfe", 2, "UTF-16 or UTF-32: make it UTF-8, as with iconv -f UTF-16 -t UTF-8"},
-	    {"\xfe\xff", 2, "UTF-16: make it UTF-8, as with iconv -f UTF-16 -t UTF-8"},
+	    {"\xff\xfe\0\0", 4, "UTF-32: convert it: iconv -f UTF-32 -t UTF-8 FILE > NEW"},
+	    {"\xff\xfe", 2, "UTF-16: convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW"},
+	    {"\xfe\xff", 2, "UTF-16: convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW"},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)

@@ -57,11 +57,12 @@ struct part {
 	char label[256];   /* of the domains, for rejects */
 	size_t text_bytes; /* of the records in POOL_TEXTS */
 	struct rejects reasons;
-	char first_reject[256];   /* file, line and reason; "": none yet */
+	char first_reject[640];   /* file, line and reason; "": none yet */
 	uint64_t unmatched;       /* records that are no domain's */
 	uint64_t left_out;        /* documents without a target, */
 	char first_left_out[256]; /* and the first: file, line and reason */
-	uint64_t garbled;         /* documents that are hardly UTF-8, */
+	uint64_t read;            /* documents of the input, */
+	uint64_t garbled;         /* those that are hardly UTF-8, */
 	char first_garbled[256];  /* and where the first is */
 	const char *last_file;    /* of the last record that was packed; NULL: none was */
 	uint64_t last_line;
@@ -646,6 +647,7 @@ add_document(
 	struct split_piece piece[SPLIT_PIECES_MAX];
 	size_t pieces_n;
 
+	s->read++;
 	if (d->garbled && s->garbled++ == 0)
 		snprintf(s->first_garbled, sizeof(s->first_garbled), "%s:%" PRIu64, j->chunk->file,
 		    record->line);
@@ -661,7 +663,8 @@ add_document(
  * comes behind it must not be published: a resume begins there, and the rest would never be read.
  */
 static enum fail_code
-fail_broken_off(const struct part *s, const struct writer_reject *r, struct failure *f)
+fail_broken_off(
+    const struct part *s, const struct writer_reject *r, uint64_t document, struct failure *f)
 {
 	if (part_outputs_drain(s->outputs, f) != FAIL_NONE)
 		return f->code;
@@ -670,6 +673,14 @@ fail_broken_off(const struct part *s, const struct writer_reject *r, struct fail
 		    "%s: %s, before it printed anything; its own messages are above. Correct the "
 		    "command, then run `riffle produce` again",
 		    r->file, r->reason);
+	if (r->byte == 0)
+		return fail(f, FAIL_DATA,
+		    "%s: %s. Nothing of this file is published, and the domain is not closed. Put "
+		    "a file that can be read in its place, then run `riffle %s` again%s",
+		    r->file, r->reason, part_outputs_command(s->outputs),
+		    document == 0 ? ""
+				  : "; it continues there. To close the domain without this file, "
+				    "set max_rejects: 1");
 	return fail(f, FAIL_DATA,
 	    "%s: %s, after %" PRIu64 " byte%s of text (line %" PRIu64
 	    "). The documents before that are published, and the domain is not closed. %s, then "
@@ -697,9 +708,9 @@ note_first(struct part *s, const struct chunk_record *record, const struct write
 
 	if (alien)
 		text_show(shown, sizeof(shown), TEXT_LINE, record->bytes, record->n);
-	snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s%s%s%s", r->file,
-	    r->line, r->reason, alien ? "; the program printed `" : "", alien ? shown : "",
-	    alien ? "`: it must print one JSON object per line" : "");
+	snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s%s%s%s%s", r->file,
+	    r->line, r->reason, router_name_hint(r->file), alien ? "; the program printed `" : "",
+	    alien ? shown : "", alien ? "`: it must print one JSON object per line" : "");
 }
 
 /* What a record that cannot be used costs: a log line for the first few, its place in the topic of
@@ -708,6 +719,7 @@ static enum fail_code
 reject(
     struct part *s, const struct text_job *j, const struct text_job_document *d, struct failure *f)
 {
+	const struct chunk_record *record = &j->chunk->record[d->record];
 	struct writer_reject r = reject_of(j, d, s->label);
 
 	if (s->config->on_reject == CONFIG_REJECT_STOP)
@@ -715,15 +727,15 @@ reject(
 		    "%s:%" PRIu64 ": %s (record at byte %" PRIu64
 		    "); on_reject is stop: mend the record, or set on_reject: quarantine",
 		    r.file, r.line, r.reason, r.byte);
-	if (j->chunk->record[d->record].breaks_off && s->config->max_rejects < 1)
-		return fail_broken_off(s, &r, f);
+	if (record->breaks_off && s->config->max_rejects < 1)
+		return fail_broken_off(s, &r, record->document, f);
 	if (part_outputs_rejects(s->outputs) < REJECTS_LOGGED) {
 		progress_end(&s->progress.bar);
 		log_warning("produce: PRODUCE-REJECT file=%s line=%" PRIu64 " byte=%" PRIu64 ": %s",
 		    TEXT_VALUE(r.file), r.line, r.byte, r.reason);
 	}
 	if (s->reasons.total == 0)
-		note_first(s, &j->chunk->record[d->record], &r);
+		note_first(s, record, &r);
 	rejects_add(&s->reasons, r.reason);
 	measures_reject(&s->measures, r.reason);
 	return part_outputs_reject(s->outputs, &r, f);
@@ -854,12 +866,13 @@ report_left_out(const struct part *s)
 			    " records belong to no domain by `where` and were left out",
 		    s->label, s->unmatched);
 	if (s->garbled > 0)
-		log_warning("produce: PRODUCE-ENCODING %s: %" PRIu64
-			    " document%s not UTF-8: more than %d %% of the bytes became U+FFFD, "
-			    "first in %s. Is it another encoding, or no text? `utf8: strict` "
-			    "rejects such documents",
-		    s->label, s->garbled, s->garbled == 1 ? " is" : "s are", ROUTER_GARBLED_PERCENT,
-		    s->first_garbled);
+		log_warning("produce: PRODUCE-ENCODING %s: %" PRIu64 " of %" PRIu64
+			    " document%s are not UTF-8: more than %d %% of their bytes became "
+			    "U+FFFD, first in %s, and they are published like that. " ROUTER_CONVERT
+			    ", and, if no mix draws from the domain yet, run `riffle %s %s "
+			    "--restart`. `utf8: strict` rejects such documents",
+		    s->label, s->garbled, s->read, s->read == 1 ? "" : "s", ROUTER_GARBLED_PERCENT,
+		    s->first_garbled, part_outputs_command(s->outputs), part_domain(s->o));
 	if (s->left_out > 0)
 		log_warning("produce: PRODUCE-NO-TARGET %s: left out %" PRIu64
 			    " document%s without a target, first %s; `riffle rejects` lists them, "

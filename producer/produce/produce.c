@@ -30,6 +30,7 @@ enum {
 	AGAIN_MS = 1000, /* after the first failure; twice as long after each further one */
 	PAUSE_SLICE_MS = 50,
 	ATTEMPT_GOOD_MS = 60000, /* one that lasted so long does not count */
+	NAMED_MAX = 8,           /* a suggested command says DOMAIN if more share the input */
 };
 
 struct produce {
@@ -377,6 +378,32 @@ judge_other(struct turn *turn, bool *over, struct failure *f)
 }
 
 /*
+ * Completes the commands that lower rooms suggest, which know no domain: `riffle produce DOMAIN`
+ * gets the names of those that are written, and `import` is the command where it was this one.
+ */
+static void
+complete_commands(const struct produce *p, const struct part_options *o, struct failure *f)
+{
+	static const char command[] = "`riffle produce", domain[] = " DOMAIN";
+	const struct failure given = *f;
+	const char *rest = given.text, *at;
+
+	f->text[0] = '\0';
+	while ((at = strstr(rest, command)) != NULL) {
+		fail_more(f, "%.*s`riffle %s", (int)(at - rest), rest,
+		    p->o->tokens ? "import" : "produce");
+		rest = at + strlen(command);
+		if (strncmp(rest, domain, strlen(domain)) != 0 || o->domains_n > NAMED_MAX)
+			continue;
+		for (size_t i = 0; i < o->domains_n; i++)
+			if (o->wanted[i])
+				fail_more(f, " %s", p->config->domains[o->domain[i]].name);
+		rest += strlen(domain);
+	}
+	fail_more(f, "%s", rest);
+}
+
+/*
  * Runs one part to its end. The idempotent producer of librdkafka 2.0.2 can fail for good after a
  * broker restart: the part is then resumed with a new one, as after a crash. The reader is new,
  * too: one that met a broker without leaders can go on answering "unknown partition" from memory.
@@ -410,6 +437,7 @@ run_part(const struct produce *p, struct part_options *o, struct turn *turn, str
 			f->code = FAIL_DATA;
 			fail_more(f, ". End the other one; then `riffle produce` resumes");
 		}
+		complete_commands(p, o, f);
 		return f->code == FAIL_STOPPED ? f->code : fail_within(f, "%s", o->label);
 	}
 }

@@ -1,5 +1,6 @@
 #include "producer/produce/source_check.h"
 
+#include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@
 #include "producer/produce/produce.h"
 
 enum { WHERE, TEXT, RESPONSE, TOKENS, FIELDS, KEYS_SHOWN_MAX = 200 };
+enum { CHECK_BYTES_MAX = 16 << 20 }; /* of large records fewer are read */
 
 /* A domain whose first records are read. */
 struct look {
@@ -27,6 +29,7 @@ struct look {
 	int field[FIELDS];        /* [n], which ones these are */
 	size_t n;
 	bool found[FIELDS]; /* [n]: some record has it, as a text where a text is needed */
+	char other[FIELDS]; /* [n]: else how the first value that is no text begins */
 	size_t own;         /* records that are this domain's by `where` */
 };
 
@@ -53,25 +56,34 @@ key_of(const struct look *l, int field)
 	return field == TEXT && l->d->prompt != NULL ? "prompt" : names[field];
 }
 
-/* The keys of a record, for who has named one that is not there. */
+/*
+ * The keys of a record, for a user who named one that is missing. Those of the object that the
+ * dotted path leads into, in the form of a path: "meta.file" for `meta` and for `meta.fil`.
+ */
 static void
-list_keys(char out[static KEYS_SHOWN_MAX], const struct chunk_record *r)
+list_keys(char out[static KEYS_SHOWN_MAX], const struct chunk_record *r, const char *path)
 {
-	json_t *object = json_loadb(r->bytes, r->n, 0, NULL), *value;
-	const char *key;
-	size_t used = 0;
+	json_t *record = json_loadb(r->bytes, r->n, 0, NULL), *object = record, *value;
+	const char *key, *rest = path;
+	size_t used = 0, n = strcspn(rest, ".");
 
+	while (n > 0 && json_is_object(value = json_object_getn(object, rest, n))) {
+		object = value;
+		rest += n + (rest[n] == '.');
+		n = strcspn(rest, ".");
+	}
 	out[0] = '\0';
 	json_object_foreach(object, key, value)
 	{
-		if (used + strlen(key) + sizeof(", ...") > KEYS_SHOWN_MAX) {
+		if (used + (size_t)(rest - path) + strlen(key) + sizeof(", ...") > KEYS_SHOWN_MAX) {
 			snprintf(out + used, KEYS_SHOWN_MAX - used, ", ...");
 			break;
 		}
-		used += (size_t)snprintf(
-		    out + used, KEYS_SHOWN_MAX - used, "%s%s", used == 0 ? "" : ", ", key);
+		used += (size_t)snprintf(out + used, KEYS_SHOWN_MAX - used, "%s%.*s%s%s",
+		    used == 0 ? "" : ", ", (int)(rest - path), path,
+		    rest > path && rest[-1] != '.' ? "." : "", key);
 	}
-	json_decref(object);
+	json_decref(record);
 }
 
 /* Whether a list begins as one of ids does: lists of lists are what some tokenizers print. */
@@ -129,8 +141,24 @@ look_at_record(struct look *l, const struct json_field_paths *paths, struct json
 		if (has && l->field[i] == TOKENS && fail_unknown(l, r, f) != FAIL_NONE)
 			return f->code;
 		l->found[i] = l->found[i] || has;
+		if (own && value[i].found == JSON_FIELD_OTHER && l->other[i] == '\0')
+			l->other[i] = *value[i].raw;
 	}
 	return FAIL_NONE;
+}
+
+/* What a JSON value that begins with `first` is, and is no text. */
+static const char *
+kind_of(char first)
+{
+	switch (first) {
+	case 'n': return "null";
+	case '{': return "an object";
+	case '[': return "a list";
+	case 't':
+	case 'f': return "true or false";
+	default: return "a number";
+	}
 }
 
 /*
@@ -168,11 +196,138 @@ fail_missing(const struct look *l, const struct chunk *chunk, size_t read, struc
 
 		if (l->found[i] || (l->field[i] != WHERE && l->own == 0))
 			continue;
-		list_keys(keys, &chunk->record[0]);
-		fail(f, FAIL_CONFIG,
-		    "no field `%s`%s in the first %zu record%s of %s; the first has: %s",
-		    l->path[i], what[l->field[i]], read, read == 1 ? "" : "s", chunk->file, keys);
+		list_keys(keys, &chunk->record[0], l->path[i]);
+		if (l->other[i] != '\0' && l->field[i] != TOKENS)
+			fail(f, FAIL_CONFIG, "field `%s` holds %s, not a text,", l->path[i],
+			    kind_of(l->other[i]));
+		else
+			fail(f, FAIL_CONFIG, "no field `%s`%s", l->path[i], what[l->field[i]]);
+		fail_more(f, " in the first %zu record%s of %s; the first has: %s", read,
+		    read == 1 ? "" : "s", chunk->file, keys);
 		return fail_key(l, key_of(l, l->field[i]), f);
+	}
+	return FAIL_NONE;
+}
+
+static bool
+is_same_list(const struct config_list *a, const struct config_list *b)
+{
+	size_t i = 0;
+
+	while (i < a->n && i < b->n && strcmp(a->text[i], b->text[i]) == 0)
+		i++;
+	return i == a->n && i == b->n;
+}
+
+/* Whether another domain reads the same files: then records that are not this one's are its. */
+static bool
+is_shared(const struct look *l)
+{
+	for (size_t i = 0; i < l->c->domains_n; i++)
+		if (&l->c->domains[i] != l->d &&
+		    is_same_list(&l->c->domains[i].train, &l->d->train))
+			return true;
+	return false;
+}
+
+/* What becomes of the first records when they are published. */
+struct verdicts {
+	size_t n, rejects, garbled, unmatched;
+	uint64_t bytes; /* of the files that were read for it, as stored */
+	/* The first reject, or the one that breaks a file off. */
+	const char *file;
+	uint64_t line;
+	bool breaks_off;
+	char reason[ROUTER_REASON_MAX];
+	const char *garbled_file;
+};
+
+static void
+add_verdict(struct verdicts *v, const struct chunk *chunk, const struct chunk_record *record,
+    const struct router_result *r)
+{
+	v->n++;
+	v->unmatched += r->verdict == ROUTER_UNMATCHED;
+	if (r->garbled && v->garbled++ == 0)
+		v->garbled_file = chunk->file;
+	if (r->verdict != ROUTER_REJECT || (v->rejects++ > 0 && !record->breaks_off))
+		return;
+	v->file = chunk->file;
+	v->line = record->line;
+	v->breaks_off = record->breaks_off;
+	snprintf(v->reason, sizeof(v->reason), "%s", r->reason);
+}
+
+static enum fail_code
+judge_records(
+    struct verdicts *v, const struct look *l, const struct chunk *chunk, struct failure *f)
+{
+	struct router *r = NULL;
+	struct router_scratch *s = NULL;
+	struct router_result result;
+	enum fail_code code = router_open(&r, &l->d, 1, l->c->utf8, f);
+
+	if (code == FAIL_NONE)
+		code = router_scratch_open(&s, f);
+	for (size_t i = 0; i < chunk->n && v->n < SOURCE_CHECK_RECORDS && code == FAIL_NONE; i++) {
+		code = router_route(r, s, chunk->form, &chunk->record[i], &result, f);
+		if (code == FAIL_NONE)
+			add_verdict(v, chunk, &chunk->record[i], &result);
+	}
+	v->bytes += chunk->input_bytes;
+	router_scratch_close(s);
+	router_close(r);
+	return code;
+}
+
+/* More rejects than are allowed are a failure, fewer a warning. */
+static enum fail_code
+report_rejects(const struct look *l, const struct verdicts *v, struct failure *f)
+{
+	const double allowed = l->c->max_rejects;
+	char most[64] = "";
+
+	if (v->breaks_off && allowed < 1) {
+		fail(f, FAIL_DATA, "%s:%" PRIu64 ": %s", v->file, v->line, v->reason);
+		return fail_key(l, "train", f);
+	}
+	if (l->c->on_reject == CONFIG_REJECT_STOP)
+		snprintf(most, sizeof(most), ", which on_reject: stop does not allow");
+	else if ((double)v->rejects > allowed * (double)v->n)
+		snprintf(
+		    most, sizeof(most), ", more than max_rejects allows (%g %%)", 100 * allowed);
+	fail(f, FAIL_DATA,
+	    "%zu of the first %zu record%s would be rejected%s; the first is %s:%" PRIu64 ": %s",
+	    v->rejects, v->n, v->n == 1 ? "" : "s", most, v->file, v->line, v->reason);
+	fail_key(l, "train", f);
+	if (most[0] != '\0')
+		return f->code;
+	log_warning("config: CONFIG-REJECTS %s", f->text);
+	return FAIL_NONE;
+}
+
+/* Says what `riffle produce` would do with the first records. */
+static enum fail_code
+report_records(const struct look *l, const struct verdicts *v, struct failure *f)
+{
+	const char *s = v->n == 1 ? "" : "s";
+	struct failure why;
+
+	if (v->rejects > 0 && report_rejects(l, v, f) != FAIL_NONE)
+		return f->code;
+	if (v->garbled > 0) {
+		fail(&why, FAIL_DATA,
+		    "%zu of the first %zu record%s %s not UTF-8, as in %s, and bytes would become "
+		    "U+FFFD. " ROUTER_CONVERT,
+		    v->garbled, v->n, s, v->garbled == 1 ? "is" : "are", v->garbled_file);
+		fail_key(l, "train", &why);
+		log_warning("config: CONFIG-ENCODING %s", why.text);
+	}
+	if (v->n > 0 && v->unmatched == v->n && !is_shared(l)) {
+		fail(&why, FAIL_DATA, "none of the first %zu record%s has %s = \"%s\"", v->n, s,
+		    l->d->where_field, l->d->where_equals);
+		fail_key(l, "where.equals", &why);
+		log_warning("config: CONFIG-UNMATCHED %s", why.text);
 	}
 	return FAIL_NONE;
 }
@@ -205,8 +360,12 @@ look_at_chunk(struct look *l, const struct chunk *chunk, struct failure *f)
 		}
 	}
 	if (code == FAIL_NONE && read == 0 && why.code != FAIL_NONE) {
-		fail(f, FAIL_DATA, "none of the first %zu records of %s can be read; the first: %s",
-		    n, chunk->file, why.text);
+		if (chunk->record[0].breaks_off)
+			fail(f, FAIL_DATA, "%s cannot be read: %s", chunk->file, why.text);
+		else
+			fail(f, FAIL_DATA,
+			    "none of the first %zu records of %s can be read; the first: %s%s", n,
+			    chunk->file, why.text, router_name_hint(chunk->file));
 		code = fail_key(l, "train", f);
 	} else if (code == FAIL_NONE && opens_more(&chunk->record[0])) {
 		fail(f, FAIL_DATA, "the first record of %s cannot be read: %s", chunk->file,
@@ -229,6 +388,7 @@ look_at_text(struct look *l, const struct config_list *patterns, struct failure 
 	    .folder = l->folder,
 	    .partitions = 1,
 	    .max_document_bytes = l->c->max_document_bytes};
+	struct verdicts v = {0};
 	struct input *in;
 	struct chunk *chunk = NULL;
 	enum fail_code code;
@@ -244,6 +404,17 @@ look_at_text(struct look *l, const struct config_list *patterns, struct failure 
 		input_fail_empty(input_end(in), f, "its input");
 		code = fail_key(l, "train", f);
 	}
+	/* The last file of a live domain may be half written. */
+	while (code == FAIL_NONE && chunk != NULL && !l->quiet && !l->d->live) {
+		code = judge_records(&v, l, chunk, f);
+		chunk_close(chunk);
+		chunk = NULL;
+		if (code == FAIL_NONE && v.n < SOURCE_CHECK_RECORDS && v.bytes < CHECK_BYTES_MAX &&
+		    input_next(in, &chunk, f) != FAIL_NONE)
+			code = fail_key(l, "train", f);
+	}
+	if (code == FAIL_NONE)
+		code = report_records(l, &v, f);
 	chunk_close(chunk);
 	input_close(in);
 	return code;
@@ -452,16 +623,6 @@ add_files(struct inputs *in, const struct config_domain *d, enum names_set set, 
 	for (size_t i = 0; i < list->n; i++)
 		in->taken[in->n++] = (struct taken){&list->file[i], d, set};
 	return FAIL_NONE;
-}
-
-static bool
-is_same_list(const struct config_list *a, const struct config_list *b)
-{
-	size_t i = 0;
-
-	while (i < a->n && i < b->n && strcmp(a->text[i], b->text[i]) == 0)
-		i++;
-	return i == a->n && i == b->n;
 }
 
 /*

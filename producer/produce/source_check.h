@@ -2,10 +2,12 @@
  * source_check.h -- what can be known of a configuration's inputs before anything is published: are
  * the tokenizer and the files there, and do the first records have the fields that domains need?
  *
- * Of each domain with files the first file is opened and its first records are read. A field that
- * none of them has is taken for a wrong name, one that some lack for bad records, which `riffle
- * produce` rejects one by one. Of a domain with `where` only the records that are its own are asked
- * for its text. Of token files headers and sizes are checked. Programs (exec) are not run.
+ * The first records of each domain with files are read. If none of the first file's has a field, the
+ * name is taken to be wrong. Records that `riffle produce` would reject are counted, in the next
+ * files too if the first is short: more of them than max_rejects allows are a failure, fewer are a
+ * warning. A domain with `where` needs a text only in the records that are its own. Headers and
+ * sizes of token files are checked. Programs (exec) are not run. A live domain's records are not
+ * counted, because its last file may be half written.
  *
  * A file that is read as two inputs gives each of its documents twice: to two domains, or to train
  * and to a held-out set. It is refused, whatever patterns it comes by, unless a `where` that
@@ -23,7 +25,7 @@ enum { SOURCE_CHECK_RECORDS = 100 }; /* of each domain */
 
 /*
  * Checks these domains, or all of them if domains_n is 0. A caller that names domains reads them
- * next, and that prints the warnings about their contents: this check leaves those out.
+ * next, and counts all their records: this check leaves out the count and the warnings.
  * FAIL_CONFIG, FAIL_IO or FAIL_DATA: "FILE:LINE: domains.NAME.KEY: WHAT", or about the tokenizer.
  */
 enum fail_code source_check(

@@ -120,7 +120,9 @@ find_members(struct reading *r, struct failure *f)
 	code = json_members_find(
 	    &r->members, r->o->file, "", (const char *)r->text.bytes, r->text.n, f);
 	if (code == FAIL_DATA)
-		fail_more(f, "; is it a tokenizer.json?");
+		fail_more(f,
+		    "; is it a tokenizer.json? Name the tokenizer.json or the .tiktoken file "
+		    "of your model");
 	if (code != FAIL_NONE)
 		return code;
 	if (json_members_get(&r->members, "model") == NULL)

@@ -94,8 +94,8 @@ delivered(rd_kafka_t *rk, const rd_kafka_message_t *msg, void *opaque)
 		    "topic %s partition %" PRId32 ": a record landed at offset %" PRId64
 		    " and not at %" PRId64 ": the partition has lost its end, which a broker had "
 		    "acknowledged, or was recreated; sequences are missing in front of the record. "
-		    "`riffle produce --restart` publishes the domain again, where no mix draws "
-		    "from it. "
+		    "`riffle produce DOMAIN --restart` publishes the domain again, where no mix "
+		    "draws from it. "
 		    "Else `riffle produce` continues behind them; a mix that would draw one stops, "
 		    "and names the `riffle skip` that leaves them out",
 		    rd_kafka_topic_name(msg->rkt), msg->partition, msg->offset, expected);

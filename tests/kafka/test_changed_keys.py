@@ -212,6 +212,20 @@ def test_an_input_that_breaks_off_is_not_sealed_and_goes_on_when_it_is_whole(cor
     assert [(corpus.read(d)[1]["documents"], corpus.read(d)[1]["rejects"]) for d in "ae"] == [(600, 0), (200, 0)]
 
 
+def test_a_file_that_is_no_text_from_its_first_byte_is_not_said_to_break_off(corpus):
+    """Nothing before it means that nothing can be published; behind another file the domain can be closed without it."""
+    (corpus.folder / "a.jsonl").write_text(lines(texts(200, 1)))
+    for name in ("b.jsonl", "c.jsonl"):
+        (corpus.folder / name).write_text(lines(texts(200, 2)), encoding="utf-16")
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl", "b.jsonl"]}, "c": {"train": ["c.jsonl"]}}
+    corpus.create()
+    said = ".jsonl: the file is UTF-16: convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW. Nothing of this file is published, and the " \
+           f"domain is not closed. Put a file that can be read in its place, then run `riffle produce -c {corpus.path}` again"
+    for domain, more in ("a", "; it continues there. To close the domain without this file, set max_rejects: 1\n"), ("c", "\n"):
+        refused = corpus.produce(domain, check=False)
+        assert refused.returncode == 1 and said + more in refused.stderr, refused.stderr
+
+
 def test_an_append_that_is_mostly_rejects_does_not_seal(sealed):
     (sealed.folder / "b.jsonl").write_text(half(4))
     ends = len(sealed.values("a"))

@@ -5,6 +5,7 @@ What went in, by tiktoken's ids or by files of the independent writer, is what m
 
 import os
 import random
+import re
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ import numpy
 import pytest
 
 import token_files
+from conftest import wait_until
 from test_produce import EOS, LENGTH, Corpus, corpus, encoding, lines, pack, texts, tokens  # noqa: F401
 
 FORMATS = ["megatron", "ds", "npy", "llmc"]
@@ -252,6 +254,21 @@ def test_kill_9_leaves_no_file_under_its_name(corpus, encoding):
     assert documents_of(corpus, "megatron") == whole([encoding.encode_ordinary(d) for d in documents])
     assert sorted(os.listdir(corpus.folder)) == sorted(
         ["a.jsonl", "out.bin", "out.idx", corpus.path.name])
+
+
+def test_a_signal_leaves_no_file_and_exits_with_1(corpus):
+    """Exit code 0 would tell a script that the files are there. The reader gets a record at a time, so that it takes long."""
+    (corpus.folder / "a.jsonl").write_text(lines([" word" * 2000] * 400))
+    corpus.config["domains"] = {"a": {"train": ["a.jsonl"]}}
+    corpus.create().produce()
+    process = corpus.riffle.popen("export", "-c", corpus.path, "a", "--format", "megatron", "--out", corpus.folder / "out",
+                                  "-X", "fetch.message.max.bytes=1")
+    wait_until((corpus.folder / "out.bin.partial").exists, "the first file")
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 1 and out == ""
+    assert re.search(r"^riffle export: stopped after \d+ sequences; no file was written, and the same command begins again$", err, re.M), err
+    assert sorted(os.listdir(corpus.folder)) == sorted(["a.jsonl", corpus.path.name])
 
 
 def test_a_link_under_the_name_of_a_partial_file_is_not_followed(corpus, encoding):

@@ -333,7 +333,7 @@ def test_a_file_that_is_gone_for_good_is_given_up_when_told(live, encoding):
     before = stream_of(live)
     (folder / "m.jsonl").unlink()
     refused = live.produce(check=False)
-    assert refused.returncode == 1 and " DOMAIN --skip-missing`" in refused.stderr
+    assert refused.returncode == 1 and " a --skip-missing`" in refused.stderr
     given_up = live.produce("--skip-missing")
     assert "PRODUCE-LOST a: file in/m.jsonl is gone" in given_up.stderr
     w.all = []

@@ -163,6 +163,10 @@ def test_appended_files_go_behind_the_end(corpus, encoding, form):
     sequences = [v for v in values if "payload" in v]
     assert [tokens(s) for s in sequences] == pack(one, encoding)[0] + pack(two, encoding)[0]
     assert values[-1]["documents"] == 80 and values[-1]["input"]["files"] == 2
+    corpus.config["sequence_length"] += 1
+    corpus.write()
+    refused = run(corpus, "--append", check=False)
+    assert refused.returncode == 2 and f"`riffle import -c {corpus.path} a --restart`" in refused.stderr, refused.stderr
 
 
 def test_an_id_outside_the_vocabulary_is_an_error_with_its_place(corpus, encoding):

@@ -351,6 +351,7 @@ def test_two_tokenizers_in_one_mix_are_refused(riffle, fill, configure):
     fill("b", tokenizer_fingerprint="0000000000000002")
     done = riffle("mix", "-c", configure({"a": 0.5, "b": 0.5}), check=False)
     assert done.returncode == 2 and "one mix cannot hold two tokenizers" in done.stderr
+    assert re.search(r"`riffle produce -c \S+ [ab] --restart`", done.stderr), done.stderr
 
 
 def test_a_domain_without_an_end_is_waited_for_by_name(riffle, configure, fill):

@@ -78,7 +78,7 @@ def test_a_half_published_domain_of_a_pipe_into_head_can_be_completed(corpus, en
         domain["exec"] = f"({endless} || true) | head -n 90"
         corpus.write()
         other = corpus.produce(check=False)
-        assert other.returncode == 2 and " DOMAIN --restart`" in other.stderr, other.stderr
+        assert other.returncode == 2 and f"`riffle produce -c {corpus.path} a --restart`" in other.stderr, other.stderr
         corpus.produce("a", "--restart", "--yes")
     else:
         corpus.config["max_rejects"] = 1

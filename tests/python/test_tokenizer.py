@@ -397,7 +397,8 @@ def test_a_folder_or_another_file_in_place_of_a_tokenizer_is_named(tokenize, tmp
     assert said(tmp_path) == (2, f"riffle tokenize: tokenizer {tmp_path}: is a folder. Give the file in it: {tmp_path}/a.tiktoken or "
                                  f"{tmp_path}/b.tiktoken\n")
     rows.write_text('{"text": "a"}\n{"text": "b"}\n')
-    assert said(rows, "--pattern", "gpt2")[1].endswith("behind the object; is it a tokenizer.json?\n")
+    assert said(rows, "--pattern", "gpt2")[1].endswith("behind the object; is it a tokenizer.json? Name the "
+                                                       "tokenizer.json or the .tiktoken file of your model\n")
     rows.write_text('{"text": "a"}\n')
     assert "is neither a .tiktoken file nor a tokenizer.json" in said(rows, "--pattern", "gpt2")[1]
 

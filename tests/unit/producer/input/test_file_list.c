@@ -271,6 +271,8 @@ test_what_names_no_file_is_refused_by_name(void **unused)
 	    {"d/e/", "d/e is a folder"},
 	    {"pipe", "pipe is not a regular file"},
 	    {"pip*", "pipe is not a regular file"},
+	    {"dangling", "pattern dangling: dangling is a link to /nosuch, which does not exist"},
+	    {"dangl*", "dangling is a link to /nosuch, which does not exist"},
 	    {"/", "names no file"},
 	};
 	static const struct {
@@ -286,6 +288,7 @@ test_what_names_no_file_is_refused_by_name(void **unused)
 	(void)unused;
 	make_tree();
 	assert_int_equal(mkfifo(folder_path("pipe"), 0644), 0);
+	assert_int_equal(symlink("/nosuch", folder_path("dangling")), 0);
 	EACH_ROW(i, rows) {
 		assert_int_equal(list(rows[i][0], 0, 1, &f), FAIL_CONFIG);
 		assert_non_null(strstr(f.text, rows[i][1]));

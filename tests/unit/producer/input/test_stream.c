@@ -257,18 +257,18 @@ test_what_is_no_text_is_named(void **unused)
 	    {"a.txt", "PK\3\4...", "the file is a zip archive"},
 	    {"a.parquet", "PAR1\x15...", "the file is Parquet: give `exec: riffle-source"},
 	    {"a.txt", "PAR1 is a word", NULL},
-	    {"a", "\xff\xfe{", "the file is UTF-16"},
+	    {"a", "\xff\xfe{",
+		"the file is UTF-16: convert it: iconv -f UTF-16 -t UTF-8 FILE > NEW"},
 	    {"a", "\xfe\xff", "the file is UTF-16"},
 	    {"a.jsonl.gz", "<html>", "the file is named .gz and holds neither gzip data"},
 	    {"a.jsonl.zst", "<html>", "the file is named .zst and holds neither zstd data"},
 	    {"a.jsonl.gz", "{\"text\": 1}", NULL},
 	    {"a.txt.gz", "<html>", NULL},
 	};
+	struct failure f;
 
 	(void)unused;
 	EACH_NAMED_ROW(i, rows, name) {
-		struct failure f;
-
 		folder_write(rows[i].name, rows[i].bytes, strlen(rows[i].bytes));
 		if (rows[i].why == NULL) {
 			assert_int_equal(read_file(rows[i].name, 4096, &f), FAIL_NONE);
@@ -278,6 +278,9 @@ test_what_is_no_text_is_named(void **unused)
 		assert_int_equal(read_file(rows[i].name, 4096, &f), FAIL_DATA);
 		assert_non_null(strstr(f.text, rows[i].why));
 	}
+	folder_write("a", "\xff\xfe\0\0{\0\0", 8);
+	assert_int_equal(read_file("a", 4096, &f), FAIL_DATA);
+	assert_non_null(strstr(f.text, "the file is UTF-32"));
 }
 
 static void

@@ -43,14 +43,15 @@ test_fields_that_no_record_has_are_named_with_those_that_are_there(void **unused
 		enum fail_code code;
 	} rows[] = {
 	    {"", "{\"text\": \"a\"}\n", NULL, 0},
-	    /* Some lack it: these are rejected one by one. */
-	    {"", "{\"body\": \"a\"}\n{\"text\": \"b\"}\n", NULL, 0},
 	    {"", "{\"body\": \"a\", \"id\": 1}\n",
 		":5: domains.web.text: no field `text` with a text in the first 1 record of ",
 		FAIL_CONFIG},
 	    {"", "{\"body\": \"a\", \"id\": 1}\n", "; the first has: body, id", FAIL_CONFIG},
 	    {"", "{\"text\": 7}\n{\"text\": null}\n",
-		"domains.web.text: no field `text` with a text in the first 2 records of ",
+		"domains.web.text: field `text` holds a number, not a text, in the first 2 "
+		"records of ",
+		FAIL_CONFIG},
+	    {"", "{\"text\": null}\n", "field `text` holds null, not a text, in the first 1 ",
 		FAIL_CONFIG},
 	    {"text: body, ", "{\"body\": \"a\"}\n", NULL, 0},
 	    {"packing: none, prompt: q, response: a, ", "{\"q\": \"a\", \"a\": \"b\"}\n", NULL, 0},
@@ -97,18 +98,89 @@ test_files_whose_records_cannot_be_read_are_refused(void **unused)
 	} rows[] = {
 	    {"nothing\n", "domains.web.train: none of the first 1 records of "},
 	    {"nothing\nat all\n", "none of the first 2 records of "},
-	    {"nothing\n{\"text\": \"a\"}\n", NULL}, /* one can */
+	    {"nothing\n{\"text\": \"a\"}\n",
+		"1 of the first 2 records would be rejected, "}, /* one can */
 	    /* An array or object that continues in the next lines. */
 	    {"[\n{\"text\": \"a\"}\n]\n", "domains.web.train: the first record of "},
 	    {"{\n\"text\": \"a\"\n}\n{\"text\": \"a\"}\n", "the first record of "},
-	    {"[1]\n{\"text\": \"a\"}\n", NULL},
-	    {"7\n{\"text\": \"a\"}\n", NULL},
+	    {"[1]\n{\"text\": \"a\"}\n", "1 of the first 2 records would be rejected, "},
+	    {"7\n{\"text\": \"a\"}\n", "1 of the first 2 records would be rejected, "},
 	};
 
 	(void)unused;
 	EACH_NAMED_ROW(i, rows, file) {
 		folder_text("a.jsonl", rows[i].file);
 		assert_says(check("  web: {train: a.jsonl}\n", NULL, 0), FAIL_DATA, rows[i].says);
+	}
+}
+
+#define GOOD   "{\"text\": \"a\"}\n"
+#define BAD    "{\"body\": \"a\"}\n"
+#define GOOD_8 GOOD GOOD GOOD GOOD GOOD GOOD GOOD GOOD
+
+static void
+test_what_becomes_of_the_first_records_is_said(void **unused)
+{
+	static const struct {
+		const char *where, *keys, *file, *says, *warns; /* NULL: nothing */
+	} rows[] = {
+	    {"", "", BAD GOOD GOOD_8, NULL,
+		"CONFIG-REJECTS FILE:5: domains.web.train: 1 of the first 10 records "
+		"would be rejected; the first is a.jsonl:1: no field `text`"},
+	    {"", "", GOOD_8 BAD,
+		":5: domains.web.train: 1 of the first 9 records would be rejected, "
+		"more than max_rejects allows (10 %); the first is a.jsonl:9: no field `text`",
+		NULL},
+	    {"", "max_rejects: 0.5", BAD GOOD, NULL, "CONFIG-REJECTS "},
+	    {"", "max_rejects: 0.4", BAD GOOD, "more than max_rejects allows (40 %)", NULL},
+	    {"", "on_reject: stop", GOOD GOOD_8 BAD,
+		"1 of the first 10 records would be rejected, which on_reject: stop "
+		"does not allow; the first is a.jsonl:10: ",
+		NULL},
+	    {"", "", "{\"text\": \"\xe9t\xe9\"}\n", NULL,
+		"CONFIG-ENCODING FILE:5: domains.web.train: 1 of the first 1 record is not "
+		"UTF-8, as in a.jsonl, and bytes would become U+FFFD. If the text has "
+		"another encoding, convert"},
+	    {"", "utf8: strict", "{\"text\": \"\xe9t\xe9\"}\n",
+		"1 of the first 1 record would be rejected, more than max_rejects "
+		"allows (10 %); the first is a.jsonl:1: invalid UTF-8 at byte 0 of the text",
+		NULL},
+	    /* The records of the next file count, too. */
+	    {", file_order: listed", "", BAD GOOD, "1 of the first 2 records would be", NULL},
+	    {", b.jsonl], file_order: listed", "", BAD GOOD, NULL,
+		"1 of the first 10 records would be rejected; the first is a.jsonl:1"},
+	    {", where: {field: text, equals: b}", "", GOOD GOOD, NULL,
+		"CONFIG-UNMATCHED FILE:5: domains.web.where.equals: none of the first 2 records "
+		"has text = \"b\""},
+	    {", where: {field: text, equals: a}", "", GOOD, NULL, NULL},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, file) {
+		char lines[200], said[2048], *path;
+		struct capture c;
+		enum fail_code code;
+
+		snprintf(lines, sizeof(lines), "  web: {train: %sa.jsonl%s}\n%s\n",
+		    strchr(rows[i].where, ']') == NULL ? "" : "[", rows[i].where, rows[i].keys);
+		folder_text("a.jsonl", rows[i].file);
+		folder_text("b.jsonl", GOOD_8);
+		capture_begin(&c);
+		code = check(lines, NULL, 0);
+		capture_end_lines(&c, said, sizeof(said));
+		assert_says(code, FAIL_DATA, rows[i].says);
+		if (rows[i].warns == NULL) {
+			assert_string_equal(said, "");
+			continue;
+		}
+		path = strstr(said, folder_path("run.yml"));
+		assert_non_null(path);
+		memmove(path + 4, path + strlen(folder_path("run.yml")),
+		    strlen(path + strlen(folder_path("run.yml"))) + 1);
+		memcpy(path, "FILE", 4);
+		assert_non_null(strstr(said, rows[i].warns));
+		/* Who reads the records next counts them all. */
+		assert_int_equal(check(lines, (char *[]){(char *)"web"}, 1), FAIL_NONE);
 	}
 }
 
@@ -126,8 +198,10 @@ test_so_many_records_of_a_file_are_read(void **unused)
 			memcpy(at, other, sizeof(other) - 1);
 		memcpy(at, ours, sizeof(ours));
 		folder_text("a.jsonl", text);
-		assert_says(check("  web: {train: a.jsonl}\n", NULL, 0), FAIL_CONFIG,
-		    n < SOURCE_CHECK_RECORDS ? NULL : "in the first 100 records of ");
+		assert_says(check("  web: {train: a.jsonl}\n", NULL, 0),
+		    n < SOURCE_CHECK_RECORDS ? FAIL_DATA : FAIL_CONFIG,
+		    n < SOURCE_CHECK_RECORDS ? "99 of the first 100 records would be "
+					     : "in the first 100 records of ");
 	}
 	free(text);
 }
@@ -273,6 +347,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_fields_that_no_record_has_are_named_with_those_that_are_there),
 	    cmocka_unit_test(test_files_whose_records_cannot_be_read_are_refused),
+	    cmocka_unit_test(test_what_becomes_of_the_first_records_is_said),
 	    cmocka_unit_test(test_so_many_records_of_a_file_are_read),
 	    cmocka_unit_test(test_a_file_of_two_inputs_is_refused_unless_where_deals_it_out),
 	    cmocka_unit_test(test_domains_that_are_named_are_checked_alone),
