@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/schedule/weights.h"
+#include "consumer/domain/domains.h"
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
@@ -678,22 +679,17 @@ static void
 find_domain_problems(struct status *st, const struct status_domain *d)
 {
 	const char *command = config_publisher(st->config, d->name);
+	struct failure changed;
 
-	char again[NAME_MAX_BYTES + 96] = "";
-
-	if (d->mixed < 0)
-		snprintf(again, sizeof(again),
-		    ", or, if no mix draws from it yet, run `riffle %s %s --restart`", command,
-		    d->name);
 	if (d->other[0] != '\0')
 		problem(st, "STATUS-DOMAIN-REPLACED", "%s", d->other);
 	find_cut(st, d);
 	if (d->bad[0] != '\0')
 		problem(st, "STATUS-DOMAIN-UNREADABLE", "domain %s: %s", d->name, d->bad);
-	if (d->differs.kind[0] != '\0')
-		problem(st, "STATUS-DOMAIN-CHANGED",
-		    "domain %s was published with another configuration: %s; set it back%s",
-		    d->name, d->differs.kind, again);
+	if (d->differs.kind[0] != '\0') {
+		domains_fail_changed(st->config, d->name, d->differs.kind, d->mixed >= 0, &changed);
+		problem(st, "STATUS-DOMAIN-CHANGED", "%s", changed.text);
+	}
 	if (d->differs.source[0] != '\0')
 		problem(st, "STATUS-SOURCE-CHANGED",
 		    "domain %s was published from another source: %s; `riffle %s %s` says what is "
