@@ -275,6 +275,11 @@ def test_a_changed_configuration_is_refused_by_name_and_accepted_when_told(riffl
     fixed = configure({"a": 0.9, "b": 0.1}, create=False, seed=8)
     refused = riffle("mix", "-c", fixed, "--accept-config", "--yes", check=False)
     assert refused.returncode == 2 and "mix.seed: \"7\" in the ledger, \"8\" in the file" in refused.stderr
+    # Told before the topics that it would need, which are of no use.
+    for key, said in {"batches=derived": 'mix.batches: "copied" in the ledger, "derived" in the file; set it back',
+                      "partitions=2": "mix.partitions: mix.lanes in the ledger, 2 in the file; set it back"}.items():
+        refused = riffle("mix", "-c", changed, "-s", f"mix.{key}", check=False)
+        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
 
 
 def test_accepting_a_file_says_all_that_changes_and_keeps_what_was_changed_at_run_time(riffle, fill, configure):
