@@ -401,6 +401,12 @@ def test_a_domain_recreated_with_other_data_is_told_with_what_to_do(riffle, conf
     assert "its topic holds 475 sequences, and the mix counts with 600: it was recreated with other data. " \
         f"`riffle {' '.join(map(str, empty[:-1]))}` empties it" in told["STATUS-NOT-PRODUCED"]
     riffle(*empty)
+    fill("b", sequences=599)  # which ends within a block
+    done = riffle("replay", "-c", config, "--steps", "0..5", check=False)
+    assert done.returncode == 1 and done.stderr.endswith(
+        "step 0: domain b partition 0: the mix counts with 600 sequences, the topic holds 599: it was recreated or cut. "
+        f"{way}\n"), done.stderr
+    riffle(*empty)
     fill("b", sequences=600)
     riffle("mix", "-c", config, "--until-step", 9)
 
