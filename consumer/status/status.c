@@ -821,8 +821,9 @@ find_run_problems(struct status *st, const struct status_run *r)
 {
 	uint64_t lead = st->lead_steps, next = (uint64_t)st->ledger.step_next;
 	bool waits = r->bounds && lead > 0 && next >= r->step + lead;
-	bool gone = r->committed && st->batches_kept && r->step < st->step_kept;
 	enum status_run_state state = status_run_state(r);
+	bool begins = state == STATUS_RUN_NEW && r->bounds;
+	bool gone = (r->committed || begins) && st->batches_kept && r->step < st->step_kept;
 	char where[RUN_POSITION_APART_MAX + 32];
 
 	if (r->apart[0] != '\0')
@@ -865,11 +866,12 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    where);
 	if (gone)
 		problem(st, "STATUS-RUN-NOT-KEPT",
-		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64
+		    "run %s %s step %" PRIu64 ", and the first step that is kept is %" PRIu64
 		    ": `riffle runs --reset %s --to %" PRIu64
-		    "`, while no trainer runs, lets it continue there; `riffle replay --republish` "
+		    "`, while no trainer runs, lets it %s there; `riffle replay --republish` "
 		    "publishes the steps before it again",
-		    r->name, r->step, st->step_kept, r->name, st->step_kept);
+		    r->name, begins ? "has committed nothing and would begin at" : "is at", r->step,
+		    st->step_kept, r->name, st->step_kept, begins ? "begin" : "continue");
 }
 
 static bool
