@@ -1283,6 +1283,8 @@ static enum fail_code
 recover(struct mix *m, struct failure *f)
 {
 	int64_t resume_ms = clock_ms() + (f->code == FAIL_FENCED ? FENCED_WAIT_MS : 0);
+	struct log_reminder reminder = {0};
+	struct failure said = *f;
 
 	if (m->failing_ms == 0)
 		m->failing_ms = clock_ms();
@@ -1317,7 +1319,10 @@ recover(struct mix *m, struct failure *f)
 		    (f->code == FAIL_FENCED && attach_still_ours(&m->attach, f) == FAIL_FENCED) ||
 		    clock_ms() - m->failing_ms >= MIX_RECOVER_MS)
 			return f->code;
-		log_warning("mix: MIX-RECOVER %s", f->text);
+		if (log_reminder_due(&reminder, clock_ms(), LOG_REMINDER_MS) ||
+		    strcmp(f->text, said.text) != 0)
+			log_warning("mix: MIX-RECOVER %s", f->text);
+		said = *f;
 		if (attach_renew_reader(&m->attach, f) != FAIL_NONE)
 			return f->code;
 	}

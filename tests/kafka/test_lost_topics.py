@@ -126,6 +126,24 @@ def test_a_mixer_whose_batch_topic_is_deleted_names_the_topic_and_no_other_mix(f
     assert "did you mean" not in said
 
 
+def test_a_mixer_whose_ledger_is_deleted_says_so_once_and_not_at_each_try(fill, configure, riffle, tool, unique):
+    fill("a")
+    mixer = riffle.popen("mix", "-c", configure({"a": 1}, max_lead_steps=4))
+    try:
+        while "MIX-LEAD" not in (line := mixer.stderr.readline()):
+            assert line, "the mixer has ended"
+        tool("topic", "delete", f"{unique}-mix.ledger")
+        while "Unknown partition" not in (line := mixer.stderr.readline()):
+            assert line, "the mixer has ended"
+        with pytest.raises(subprocess.TimeoutExpired):
+            mixer.wait(4)  # it tries twice a second
+        mixer.terminate()
+        said = mixer.communicate(timeout=60)[1]
+    finally:
+        mixer.kill()
+    assert mixer.returncode == 0 and "MIX-RECOVER" in line and "MIX-RECOVER" not in said, said
+
+
 def test_a_second_mixer_says_that_it_takes_over_and_a_killed_one_is_no_reason_to_say_nothing(fill, configure, says, riffle, unique):
     fill("a", "b")
     config = configure({"a": 0.5, "b": 0.5}, max_lead_steps=8)
