@@ -163,6 +163,7 @@ topics_job_check_mixes(struct topics_job *j, bool drawn, bool force, struct fail
 	    .role = KAFKA_READER, .properties = &j->config->kafka, .client = "topics-mixes"};
 	const char *own = mix_goes(j) ? j->config->mix.name : NULL;
 	struct draws_mix *mix = NULL;
+	const char *file = "-c ITS_FILE ";
 	size_t n = 0;
 	rd_kafka_t *reader;
 	enum fail_code code;
@@ -186,14 +187,15 @@ topics_job_check_mixes(struct topics_job *j, bool drawn, bool force, struct fail
 			continue;
 		}
 		code = fail_mix(&mix[i], f);
+		if (j->config->mix.name != NULL && strcmp(mix[i].mix, j->config->mix.name) == 0)
+			file = "";
 		if (force) {
 			log_warning("topics: TOPICS-MIX %s", f->text);
 			code = FAIL_NONE;
 		}
 	}
 	if (code == FAIL_CONFIG)
-		fail_more(f,
-		    ". Delete the mix first (`riffle topics -c ITS_FILE --delete --mix`)%s",
+		fail_more(f, ". Delete the mix first (`riffle topics %s--delete --mix`)%s", file,
 		    drawn ? "" : ", or use --force");
 	free(mix);
 	return code;

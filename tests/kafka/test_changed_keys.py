@@ -406,8 +406,13 @@ def test_delete_takes_what_is_named_and_asks_for_mixes_of_others(sealed):
     for words in ([], ["--corpus"], ["--domain", "a"]):
         refused = sealed.riffle("topics", "-c", sealed.path, "--delete", *words, "--yes", check=False)
         assert refused.returncode == 2 and f"mix {name} draws from domain a" in refused.stderr
+        assert "Delete the mix first (`riffle topics -c ITS_FILE --delete --mix`)" in refused.stderr
         assert sealed.values("a") == before
     assert sealed.riffle("topics", "-c", sealed.path, "--delete", "--domain", "x", "--yes", check=False).returncode == 2
+    for words in (["topics", "--delete", "--domain"], ["produce", "--restart"]):
+        refused = sealed.riffle(*words, "a", "-c", path, "--yes", check=False)
+        assert refused.returncode == 2 and f"mix {name} draws from domain a" in refused.stderr
+        assert f"Delete the mix first (`riffle topics -c {path} --delete --mix`)" in refused.stderr
     sealed.riffle("topics", "-c", path, "--delete", "--mix", "--yes")
     assert sealed.values("a") == before
     sealed.riffle("topics", "-c", path, "--create")
