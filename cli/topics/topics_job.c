@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/kafka/kafka.h"
 #include "consumer/admin/draws.h"
+#include "consumer/publish/election_group.h"
 
 enum {
 	BROKER_MS = 8000,
@@ -215,11 +216,15 @@ chosen_n(const struct topics_job *j)
 enum fail_code
 topics_job_confirm(const struct topics_job *j, bool yes, struct failure *f)
 {
-	char answer[ANSWER_MAX];
+	char answer[ANSWER_MAX], hosts[256];
 
 	for (size_t i = 0; i < j->plan->n; i++)
 		if (j->chosen[i] && j->report[i].exists)
 			log_plain(LOG_INFO, "%s", j->plan->topic[i].name);
+	if (mix_goes(j) && election_group_active(j->config, hosts, sizeof(hosts)))
+		log_warning("topics: TOPICS-MIXER a mixer of mix %s is active on %s, or was within "
+			    "the last %d s: stop it, because it cannot continue without its topics",
+		    j->config->mix.name, hosts, KAFKA_GROUPS_SESSION_MS / 1000);
 	if (yes || chosen_n(j) == 0)
 		return FAIL_NONE;
 	if (!isatty(STDIN_FILENO))

@@ -126,13 +126,15 @@ def test_a_mixer_whose_batch_topic_is_deleted_names_the_topic_and_no_other_mix(f
     assert "did you mean" not in said
 
 
-def test_a_mixer_whose_ledger_is_deleted_says_so_once_and_not_at_each_try(fill, configure, riffle, tool, unique):
+def test_a_mixer_whose_ledger_is_deleted_says_so_once_and_not_at_each_try(fill, configure, riffle, unique):
     fill("a")
-    mixer = riffle.popen("mix", "-c", configure({"a": 1}, max_lead_steps=4))
+    config = configure({"a": 1}, max_lead_steps=4)
+    mixer = riffle.popen("mix", "-c", config)
     try:
         while "MIX-LEAD" not in (line := mixer.stderr.readline()):
             assert line, "the mixer has ended"
-        tool("topic", "delete", f"{unique}-mix.ledger")
+        deleted = riffle("topics", "-c", config, "--delete", "--mix", "--yes").stderr
+        assert f"TOPICS-MIXER a mixer of mix {unique}-mix is active on " in deleted, deleted
         while "Unknown partition" not in (line := mixer.stderr.readline()):
             assert line, "the mixer has ended"
         with pytest.raises(subprocess.TimeoutExpired):
