@@ -12,8 +12,6 @@
 #include "cli/mix/mixes.h"
 #include "cli/signals.h"
 #include "common/base/log.h"
-#include "common/base/names.h"
-#include "common/kafka/kafka_groups.h"
 #include "consumer/publish/election_group.h"
 #include "consumer/publish/mix.h"
 #include "producer/produce/produce.h"
@@ -87,7 +85,7 @@ enum { ARENAS = 2 };
 
 enum { ANSWER_MS = 1000 }; /* of a scrape, until the mixer comes to its turn */
 
-enum { ANSWER_MAX = 16, MEMBERS_MAX = 64, MEMBERS_MS = 5000 };
+enum { ANSWER_MAX = 16 };
 
 /* `yes`: --yes was given. */
 static enum fail_code
@@ -107,23 +105,6 @@ confirm(void *yes, const char *changes, struct failure *f)
 	if (fgets(answer, sizeof(answer), stdin) != NULL && strcmp(answer, "yes\n") == 0)
 		return FAIL_NONE;
 	return fail(f, FAIL_CONFIG, "the changed configuration was not accepted: nothing was done");
-}
-
-/* One that was killed less than its session ago counts. Not known: none. */
-static bool
-active(const struct config *c, char *hosts, size_t room)
-{
-	char group[TOPIC_MAX_BYTES + 1];
-	struct kafka_member member[MEMBERS_MAX];
-	struct failure ignored;
-	size_t n;
-
-	names_topic(group, c->mix.name, "election");
-	if (kafka_group_members_of(
-		group, &c->kafka, member, MEMBERS_MAX, &n, MEMBERS_MS, &ignored) != FAIL_NONE)
-		return false;
-	election_group_hosts(member, n, hosts, room);
-	return hosts[0] != '\0';
 }
 
 /* A text that is not ready by then is the one of before: the mixer waits for the broker. */
@@ -188,7 +169,7 @@ run_one(void *opaque, size_t i, struct mixes_link *link, struct failure *f)
 	    .ends = a->end_step != UINT64_MAX,
 	    .accept_config = a->accept_config,
 	    .standby = a->standby,
-	    .active = active,
+	    .active = election_group_active,
 	    .confirm = confirm,
 	    .confirm_opaque = &yes,
 	    .waits = link == NULL ? NULL : mixes_waits,

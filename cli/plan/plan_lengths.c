@@ -116,7 +116,7 @@ take_domain(struct plan_lengths *p, const struct config *c, const struct status_
 	assert(d->configured >= 0);
 	assert(i < p->n);
 	if (d->partitions_n == 0) {
-		domains_fail_missing(c, d->name, f);
+		domains_fail_missing(c, NULL, d->name, f);
 		return fail_more(f, "; or give --sizes");
 	}
 	if (d->partitions_n != c->domains[i].partitions)

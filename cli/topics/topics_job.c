@@ -11,6 +11,7 @@
 #include "common/base/log.h"
 #include "common/kafka/kafka.h"
 #include "consumer/admin/draws.h"
+#include "consumer/publish/election_group.h"
 
 enum {
 	BROKER_MS = 8000,
@@ -163,6 +164,7 @@ topics_job_check_mixes(struct topics_job *j, bool drawn, bool force, struct fail
 	    .role = KAFKA_READER, .properties = &j->config->kafka, .client = "topics-mixes"};
 	const char *own = mix_goes(j) ? j->config->mix.name : NULL;
 	struct draws_mix *mix = NULL;
+	const char *file = "-c ITS_FILE ";
 	size_t n = 0;
 	rd_kafka_t *reader;
 	enum fail_code code;
@@ -186,14 +188,15 @@ topics_job_check_mixes(struct topics_job *j, bool drawn, bool force, struct fail
 			continue;
 		}
 		code = fail_mix(&mix[i], f);
+		if (j->config->mix.name != NULL && strcmp(mix[i].mix, j->config->mix.name) == 0)
+			file = "";
 		if (force) {
 			log_warning("topics: TOPICS-MIX %s", f->text);
 			code = FAIL_NONE;
 		}
 	}
 	if (code == FAIL_CONFIG)
-		fail_more(f,
-		    ". Delete the mix first (`riffle topics -c ITS_FILE --delete --mix`)%s",
+		fail_more(f, ". Delete the mix first (`riffle topics %s--delete --mix`)%s", file,
 		    drawn ? "" : ", or use --force");
 	free(mix);
 	return code;
@@ -213,11 +216,15 @@ chosen_n(const struct topics_job *j)
 enum fail_code
 topics_job_confirm(const struct topics_job *j, bool yes, struct failure *f)
 {
-	char answer[ANSWER_MAX];
+	char answer[ANSWER_MAX], hosts[256];
 
 	for (size_t i = 0; i < j->plan->n; i++)
 		if (j->chosen[i] && j->report[i].exists)
 			log_plain(LOG_INFO, "%s", j->plan->topic[i].name);
+	if (mix_goes(j) && election_group_active(j->config, hosts, sizeof(hosts)))
+		log_warning("topics: TOPICS-MIXER a mixer of mix %s is active on %s, or was within "
+			    "the last %d s: stop it, because it cannot continue without its topics",
+		    j->config->mix.name, hosts, KAFKA_GROUPS_SESSION_MS / 1000);
 	if (yes || chosen_n(j) == 0)
 		return FAIL_NONE;
 	if (!isatty(STDIN_FILENO))

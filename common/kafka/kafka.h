@@ -168,8 +168,11 @@ rd_kafka_resp_err_t kafka_ask_brokers(
 enum fail_code kafka_partitions(
     rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
 
-/* FAIL_CONFIG: the topic does not exist. Names the command that creates it. */
-enum fail_code kafka_fail_missing(struct failure *f, const char *topic);
+/*
+ * FAIL_CONFIG: the topic does not exist. Names the broker of `rk` (NULL: none), and the command that
+ * creates the topic.
+ */
+enum fail_code kafka_fail_missing(struct failure *f, rd_kafka_t *rk, const char *topic);
 
 /* FAIL_CONFIG: the topic does not exist, or has more than one partition. */
 enum fail_code kafka_check_single(

@@ -199,10 +199,13 @@ kafka_hint(rd_kafka_resp_err_t err)
 }
 
 enum fail_code
-kafka_fail_missing(struct failure *f, const char *topic)
+kafka_fail_missing(struct failure *f, rd_kafka_t *rk, const char *topic)
 {
-	return fail(
-	    f, FAIL_CONFIG, "topic %s does not exist: `riffle topics --create` creates it", topic);
+	const struct kafka_handle *h = rk == NULL ? NULL : rd_kafka_opaque(rk);
+
+	return fail(f, FAIL_CONFIG,
+	    "topic %s does not exist%s%s: `riffle topics --create` creates it", topic,
+	    h == NULL ? "" : " on ", h == NULL ? "" : h->bootstrap);
 }
 
 static const char *

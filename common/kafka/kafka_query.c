@@ -371,7 +371,7 @@ kafka_check_single(rd_kafka_t *rk, const char *topic, int timeout_ms, struct fai
 	if (kafka_partitions(rk, topic, &partitions, timeout_ms, f) != FAIL_NONE)
 		return f->code;
 	if (partitions == 0)
-		return kafka_fail_missing(f, topic);
+		return kafka_fail_missing(f, rk, topic);
 	return partitions == 1
 		   ? FAIL_NONE
 		   : fail(f, FAIL_CONFIG, "topic %s has %d partitions, not 1", topic, partitions);

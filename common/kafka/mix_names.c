@@ -67,7 +67,7 @@ mix_names_fail(rd_kafka_t *rk, const char *topic, const char *mix, struct failur
 	char *topics;
 	size_t n = 0;
 
-	kafka_fail_missing(f, topic);
+	kafka_fail_missing(f, rk, topic);
 	fail_more(f, " if mix %s is new; otherwise give the name of a mix that exists", mix);
 	if (topics_ending(&topics, &n, rk, ledger_end, ASK_MS, &ignored) != FAIL_NONE)
 		return f->code;
@@ -81,7 +81,7 @@ mix_names_fail(rd_kafka_t *rk, const char *topic, const char *mix, struct failur
 		at += size;
 	}
 	if (exists) { /* so its name is right */
-		kafka_fail_missing(f, topic);
+		kafka_fail_missing(f, rk, topic);
 		fail_more(f, "; `riffle status` says what else the mix lacks");
 	} else {
 		nearest_fail_more(&near, "the broker has the mixes", f);

@@ -514,7 +514,7 @@ topics_check_batch(rd_kafka_t *rk, const struct config *c, uint32_t global_batch
 		code = query_settings(rk, &with, p, i, i + 1, report, clock_ms() + timeout_ms, f);
 	}
 	if (code == FAIL_NONE && !report[i].exists) { /* it may be about to be created again */
-		kafka_fail_missing(f, p->topic[i].name);
+		kafka_fail_missing(f, rk, p->topic[i].name);
 		code = f->code = FAIL_BROKER;
 	} else if (code == FAIL_NONE && report[i].problem[0] != '\0')
 		code = fail(f, FAIL_DATA, "global_batch %" PRIu32 ": topic %s: %s", global_batch,
@@ -610,6 +610,7 @@ topics_fail_missing(const struct config *c, const struct topic_plan *p,
 {
 	const char *bootstrap = properties_value(&c->kafka, "bootstrap.servers");
 	size_t missing = 0, first = 0, mixes = 0, mixes_missing = 0;
+	bool mix;
 
 	for (size_t i = p->n; i-- > 0;) {
 		bool of_mix = p->topic[i].kind != TOPIC_DOMAIN &&
@@ -628,9 +629,10 @@ topics_fail_missing(const struct config *c, const struct topic_plan *p,
 	if (mixes_missing > 0 && config_is_set(c, "mix.name"))
 		add_other_name(c, f);
 	fail_more(f, "run `riffle topics --create`");
-	if (mixes > 0 && mixes_missing == mixes)
-		fail_within(f, "mix %s has no topics on %s", c->mix.name,
-		    bootstrap == NULL ? "the broker" : bootstrap);
+	mix = mixes > 0 && mixes_missing == mixes;
+	if (mix || missing == p->n)
+		fail_within(f, "%s %s has no topics on %s", mix ? "mix" : "corpus",
+		    mix ? c->mix.name : c->corpus, bootstrap == NULL ? "the broker" : bootstrap);
 	return f->code;
 }
 

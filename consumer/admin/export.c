@@ -54,7 +54,7 @@ open_topic(struct export *e, struct failure *f)
 	if (e->partitions > 0)
 		return FAIL_NONE;
 	if (topic_plan_has_set(c, d, e->o->set))
-		return kafka_fail_missing(f, e->topic);
+		return kafka_fail_missing(f, e->reader, e->topic);
 	return fail(f, FAIL_CONFIG, "topic %s does not exist: domain %s has no %s set in %s",
 	    e->topic, d->name, names_set_text[e->o->set], c->path);
 }

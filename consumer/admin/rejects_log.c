@@ -114,7 +114,7 @@ read_topic(const struct rejects_query *q, rd_kafka_t *rk, const char *topic, str
 	    kafka_partitions(rk, topic, &partitions, READ_MS, f) != FAIL_NONE)
 		return f->code;
 	if (partitions == 0)
-		return kafka_fail_missing(f, topic);
+		return kafka_fail_missing(f, rk, topic);
 	if (kafka_last_record(rk, topic, 0, &last, READ_MS, f) != FAIL_NONE)
 		return fail_within(f, "topic %s", topic);
 	if (last == NULL)

@@ -323,7 +323,7 @@ send_all(struct request *r, rd_kafka_t *rk, const struct control *c, size_t n, s
 	if (kafka_partitions(rk, topic, &partitions, REQUEST_ASK_MS, f) != FAIL_NONE)
 		return f->code;
 	if (partitions == 0)
-		return kafka_fail_missing(f, topic);
+		return kafka_fail_missing(f, rk, topic);
 	for (; r->put < n; r->put++)
 		if (put(rk, topic, &c[r->put], f) != FAIL_NONE)
 			return f->code;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "consumer/domain/domains.h"
 
 struct assembler {
 	struct mixer *now, *ahead;
@@ -214,6 +215,14 @@ static enum fail_code
 fail_missing(const struct assembler *a, const struct mixer_draw *draw,
     const struct feed_block_record *r, struct failure *f)
 {
+	if (r->missing_end == UINT64_MAX) /* no mixer starts with fewer sequences */
+		return fail(f, FAIL_DATA,
+		    "domain %s partition %" PRIu32 ": the mix counts with %" PRIu64
+		    " sequences, the topic holds %" PRIu64
+		    ": it was recreated or cut. " DOMAINS_WAY_BACK,
+		    mixer_domain_name(a->now, draw->domain), draw->partition,
+		    mixer_partition_sequences(a->now, draw->domain, draw->partition),
+		    r->missing_first);
 	return fail(f, FAIL_DATA,
 	    "%s. `riffle skip %s/%" PRIu32 " %" PRIu64 "..%" PRIu64
 	    "` leaves them out of all later draws; it is answered once the mixer is started again",

@@ -389,12 +389,25 @@ wait_sealed(struct domains *d, rd_kafka_t *reader, const struct ledger *last,
 	}
 }
 
+enum fail_code
+domains_fail_changed(
+    const struct config *c, const char *name, const char *kind, bool drawn, struct failure *f)
+{
+	fail(f, FAIL_CONFIG, "domain %s was published with another configuration: %s; set it back",
+	    name, kind);
+	if (!drawn)
+		fail_more(f, ", or, if no mix draws from it yet, run `riffle %s %s --restart`",
+		    config_publisher(c, name), name);
+	return f->code;
+}
+
 /*
  * Whoever reads the configuration takes it for what the mix is made of. Sources may differ where an
  * append is still to come.
  */
 static enum fail_code
-check_recipes(const struct config *c, rd_kafka_t *reader, struct failure *f)
+check_recipes(
+    const struct config *c, rd_kafka_t *reader, const struct ledger *last, struct failure *f)
 {
 	struct recipe_differences *differs = calloc(c->domains_n + 1, sizeof(*differs));
 	enum fail_code code;
@@ -406,11 +419,8 @@ check_recipes(const struct config *c, rd_kafka_t *reader, struct failure *f)
 		const char *name = c->domains[i].name;
 
 		if (differs[i].kind[0] != '\0')
-			code = fail(f, FAIL_CONFIG,
-			    "domain %s was published with another configuration: %s. Set it back, "
-			    "or "
-			    "publish the domain again",
-			    name, differs[i].kind);
+			code = domains_fail_changed(
+			    c, name, differs[i].kind, count_in_ledger(last, name) > 0, f);
 		else if (differs[i].source[0] != '\0')
 			log_warning("mix: MIX-SOURCE domain=%s was published from another source: "
 				    "%s; the mix has what is in the log",
@@ -434,7 +444,7 @@ domains_open(struct domains **out, rd_kafka_t *reader, const struct config *c,
 			f) != FAIL_NONE)
 			goto failed;
 	if (wait_sealed(d, reader, last, stopped, opaque, f) != FAIL_NONE ||
-	    check_recipes(c, reader, f) != FAIL_NONE)
+	    check_recipes(c, reader, last, f) != FAIL_NONE)
 		goto failed;
 	*out = d;
 	return FAIL_NONE;
@@ -473,13 +483,15 @@ domains_drop_last(struct domains *d)
 }
 
 enum fail_code
-domains_fail_missing(const struct config *c, const char *name, struct failure *f)
+domains_fail_missing(const struct config *c, rd_kafka_t *rk, const char *name, struct failure *f)
 {
 	char topic[TOPIC_MAX_BYTES + 1];
 
 	names_domain_topic(topic, c->corpus, name, SET_TRAIN);
-	kafka_fail_missing(f, topic);
+	kafka_fail_missing(f, rk, topic);
 	fail_more(f, ", `riffle %s %s` fills it", config_publisher(c, name), name);
+	if (config_domain_index(c, name) < 0)
+		fail_more(f, ", once the configuration has domains.%s", name);
 	return fail_within(f, "domain %s", name);
 }
 
@@ -495,7 +507,7 @@ domains_add(struct domains *d, rd_kafka_t *reader, const char *name, bool live, 
 	if (kafka_partitions(reader, topic, &partitions, ASK_TIMEOUT_MS, f) != FAIL_NONE)
 		return f->code;
 	if (partitions == 0)
-		return domains_fail_missing(d->config, name, f);
+		return domains_fail_missing(d->config, reader, name, f);
 	if (partitions > ORDER_PARTITIONS_MAX)
 		return fail(f, FAIL_CONFIG,
 		    "domain %s: topic %s has %d partitions; a domain has at most %d", name, topic,

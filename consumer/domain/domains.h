@@ -89,8 +89,19 @@ domains_named(const struct domains *d, const char *name)
 	return -1;
 }
 
-/* FAIL_CONFIG: the domain has no topic. Names the commands that create and fill it. */
-enum fail_code domains_fail_missing(const struct config *c, const char *name, struct failure *f);
+/*
+ * FAIL_CONFIG: the domain has no topic on the broker of `rk` (NULL: it is not named). Names the
+ * commands that create and fill it, which need the domain in the configuration.
+ */
+enum fail_code domains_fail_missing(
+    const struct config *c, rd_kafka_t *rk, const char *name, struct failure *f);
+
+/*
+ * FAIL_CONFIG: the log is of another kind than the configuration says. `kind` is what differs. If
+ * no mix is known to have drawn from it, names the command that publishes it again.
+ */
+enum fail_code domains_fail_changed(
+    const struct config *c, const char *name, const char *kind, bool drawn, struct failure *f);
 
 /*
  * Adds a domain that the configuration lacks, behind the others. FAIL_CONFIG, in words for who

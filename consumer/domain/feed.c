@@ -81,6 +81,8 @@ struct feed_load {
 	int64_t read_from;  /* where its partition was started last */
 	bool cut;           /* the topic begins behind that: records were deleted */
 	uint64_t cut_below; /* its first ordinal, once that is known; 0: it is not */
+	bool closed;        /* the last record that was read is an End */
+	uint64_t closed_at; /* of so many sequences */
 };
 
 struct feed {
@@ -613,7 +615,7 @@ start_load(struct feed *d, struct feed_block *b, struct failure *f)
 	l->undecodable = 0;
 	l->ended_ms = 0;
 	l->begun_ms = clock_ms();
-	l->asked = l->cut = false;
+	l->asked = l->cut = l->closed = false;
 	l->cut_below = 0;
 	d->loads_n++;
 	d->bytes_loading += b->expected;
@@ -704,6 +706,7 @@ fill_gap(struct feed *d, struct feed_load *l, uint64_t until, struct failure *f)
 {
 	struct feed_block *b = l->block;
 	uint64_t want = b->first + b->filled;
+	bool closed = l->closed && l->closed_at <= want;
 	char what[512];
 
 	if (until - want > l->undecodable && l->cut) {
@@ -722,7 +725,8 @@ fill_gap(struct feed *d, struct feed_load *l, uint64_t until, struct failure *f)
 		    " are missing: a broker has lost what it acknowledged, records were deleted, "
 		    "or another program writes here",
 		    d->domain[b->domain].name, b->partition, want, until);
-		return feed_block_put_missing(b, &d->pool, what, until, want, until)
+		return feed_block_put_missing(b, &d->pool, what, until,
+			   closed ? l->closed_at : want, closed ? UINT64_MAX : until)
 			   ? FAIL_NONE
 			   : fail_memory(f);
 	}
@@ -936,6 +940,7 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 {
 	struct feed_block *b = l->block;
 	enum schema_record which;
+	struct sequence_end end;
 	struct failure why;
 
 	if (msg->err == RD_KAFKA_RESP_ERR__PARTITION_EOF)
@@ -958,6 +963,10 @@ take_message(struct feed *d, struct feed_load *l, const rd_kafka_message_t *msg,
 	}
 	if (schema_which(&which, msg->payload, msg->len, &why) != FAIL_NONE)
 		return note_undecodable(l, msg, why.text, f);
+	l->closed = which == SCHEMA_END &&
+		    sequence_end_decode(&end, msg->payload, msg->len, &why) == FAIL_NONE;
+	if (l->closed)
+		l->closed_at = end.sequences;
 	if (which == SCHEMA_END)
 		return FAIL_NONE; /* of a domain that was extended: more follows behind it */
 	if (which != SCHEMA_SEQUENCE)

@@ -59,7 +59,7 @@ find_partitions(struct held_out *h, const struct held_out_options *o, struct fai
 	h->partitions = (uint32_t)partitions;
 	if (partitions > 0)
 		return FAIL_NONE;
-	kafka_fail_missing(f, h->topic);
+	kafka_fail_missing(f, h->rk, h->topic);
 	return fail_more(f, " if corpus %s has a domain %s with a %s set", o->corpus, o->domain,
 	    names_set_text[o->set]);
 }

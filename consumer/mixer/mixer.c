@@ -919,6 +919,14 @@ mixer_partition_taken(const struct mixer *m, uint32_t domain, uint32_t partition
 }
 
 uint64_t
+mixer_partition_sequences(const struct mixer *m, uint32_t domain, uint32_t partition)
+{
+	assert(domain < m->domains_n);
+	assert(partition < m->cursor[domain].partitions_n);
+	return m->cursor[domain].sequences[partition];
+}
+
+uint64_t
 mixer_round(const struct mixer *m, uint64_t *draws)
 {
 	*draws = m->shares.round_draws;

@@ -254,6 +254,8 @@ void mixer_stand(const struct mixer *m, uint32_t domain, struct mixer_standing *
 /* Sequences drawn of a partition in the current epoch: what the mixer's group commits. */
 uint64_t mixer_partition_taken(const struct mixer *m, uint32_t domain, uint32_t partition);
 size_t mixer_partitions(const struct mixer *m, uint32_t domain);
+/* Sequences of a partition that the mix counts with. */
+uint64_t mixer_partition_sequences(const struct mixer *m, uint32_t domain, uint32_t partition);
 
 /*
  * Where a sequence comes in the epoch in which a ledger record's domain stands: *there: the epoch

@@ -266,6 +266,24 @@ phases_by_name(const json_t *phases)
 	return by_name;
 }
 
+/* What a text means if it lacks the key. bound_config.h lists the keys left out at their default. */
+static const char *
+default_text(const char *key)
+{
+	const char *last = strrchr(key, '.');
+
+	if (strcmp(key, "mix.batches") == 0)
+		return "\"copied\"";
+	if (strcmp(key, "mix.shuffle") == 0)
+		return "\"block\"";
+	if (strcmp(key, "mix.partitions") == 0)
+		return "mix.lanes";
+	if (strncmp(key, domains_path, sizeof(domains_path) - 1) == 0 &&
+	    strcmp(last, ".shuffle") == 0)
+		return "mix.shuffle";
+	return "nothing";
+}
+
 static void
 add_difference(char *list, const char *key, const json_t *ledger, const json_t *present)
 {
@@ -276,7 +294,8 @@ add_difference(char *list, const char *key, const json_t *ledger, const json_t *
 
 	assert(used < DIFFERENCES_MAX);
 	snprintf(list + used, DIFFERENCES_MAX - used, "%s%s: %s in the ledger, %s in the file",
-	    used == 0 ? "" : "; ", key, a == NULL ? "nothing" : a, b == NULL ? "nothing" : b);
+	    used == 0 ? "" : "; ", key, a == NULL ? default_text(key) : a,
+	    b == NULL ? default_text(key) : b);
 	free(a);
 	free(b);
 }

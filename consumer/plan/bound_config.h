@@ -13,9 +13,9 @@
  * it. The name of the mix is in neither part: two mixes of one seed are alike but for their names.
  *
  * A key that came later stands in the text only where it is not at its default, so that texts of
- * before keep their bytes: `partitions`, `shuffle`, and a domain's `shuffle` where it is not the
- * mix's. The latter is changeable in the text, for domains may come; mixer_replan() refuses it for
- * one that has drawn.
+ * before keep their bytes: `batches`, `partitions`, `shuffle`, and a domain's `shuffle` where it is
+ * not the mix's. If one is missing, a comparison reports its default. A domain's `shuffle` is
+ * changeable in the text, for domains may come; mixer_replan() refuses it for one that has drawn.
  *
  * Numbers that need 64 bits are strings, because JSON's numbers are doubles to many readers.
  *

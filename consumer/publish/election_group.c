@@ -11,7 +11,7 @@
 #include "common/kafka/kafka.h"
 #include "common/kafka/kafka_groups.h"
 
-enum { EVENTS_MAX = 16 };
+enum { EVENTS_MAX = 16, MEMBERS_MAX = 64, MEMBERS_MS = 5000 };
 
 struct election_group {
 	char name[TOPIC_MAX_BYTES + 1], topic[TOPIC_MAX_BYTES + 1];
@@ -47,6 +47,22 @@ election_group_hosts(const struct kafka_member *member, size_t n, char *out, siz
 		    !is_named(member, i))
 			used += (size_t)snprintf(out + used, room - used, "%s%s",
 			    used == 0 ? "" : " or ", member[i].host);
+}
+
+bool
+election_group_active(const struct config *c, char *hosts, size_t room)
+{
+	char group[TOPIC_MAX_BYTES + 1];
+	struct kafka_member member[MEMBERS_MAX];
+	struct failure ignored;
+	size_t n;
+
+	names_topic(group, c->mix.name, "election");
+	if (kafka_group_members_of(
+		group, &c->kafka, member, MEMBERS_MAX, &n, MEMBERS_MS, &ignored) != FAIL_NONE)
+		return false;
+	election_group_hosts(member, n, hosts, room);
+	return hosts[0] != '\0';
 }
 
 /* Joins; gives *out. */

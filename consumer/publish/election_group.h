@@ -24,7 +24,7 @@
 #include <stdbool.h>
 
 #include "common/base/failure.h"
-#include "common/config/properties.h"
+#include "common/config/config.h"
 #include "common/kafka/kafka_groups.h"
 
 enum {
@@ -41,6 +41,9 @@ enum {
  * can tell which of two members is the mixer whose record is the ledger's last.
  */
 void election_group_hosts(const struct kafka_member *member, size_t n, char *out, size_t room);
+
+/* Asks for them. One that was killed less than its session ago counts. False: none is known. */
+bool election_group_active(const struct config *c, char *hosts, size_t room);
 
 struct election_group;
 

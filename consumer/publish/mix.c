@@ -484,22 +484,23 @@ open_domains(struct mix *m, domains_stopped *ends_wait, struct failure *f)
 }
 
 /*
- * Whether this configuration could continue the mix; nothing is written. Without the Ends of all
- * domains it is not compared, because that is no reason to wait.
+ * Whether this configuration could continue the mix; nothing is written. *compared: the ledger has
+ * a record, with which it was compared. Without the Ends of all domains it is not compared, because
+ * that is no reason to wait.
  */
 static enum fail_code
-check_config(struct mix *m, struct failure *f)
+check_config(struct mix *m, bool *compared, struct failure *f)
 {
 	struct ledger last = {0};
-	bool found;
 	enum fail_code code = open_domains(m, NULL, f);
 
+	*compared = false;
 	if (code == FAIL_STOPPED)
 		return FAIL_NONE;
 	if (code == FAIL_NONE)
 		code = attach_bind(&m->attach, m->domains, f);
 	if (code == FAIL_NONE)
-		code = attach_check(&m->attach, &last, &found, f);
+		code = attach_check(&m->attach, &last, compared, f);
 	ledger_clear(&last);
 	return code;
 }
@@ -511,7 +512,7 @@ check_config(struct mix *m, struct failure *f)
 static enum fail_code
 look_for_nothing_to_do(struct mix *m, struct failure *f)
 {
-	bool reached;
+	bool reached, compared;
 	int64_t step;
 
 	if (m->o->until_step == UINT64_MAX || m->o->ends || m->o->standby || m->o->accept_config ||
@@ -522,7 +523,7 @@ look_for_nothing_to_do(struct mix *m, struct failure *f)
 	m->over = reached && m->other_runs;
 	if (!m->over)
 		return FAIL_NONE;
-	if (check_config(m, f) != FAIL_NONE)
+	if (check_config(m, &compared, f) != FAIL_NONE)
 		return f->code;
 	log_info("mix: mix=%s step=%" PRId64 ": --until-step %" PRIu64
 		 " is reached, and another mixer is active on %s, or was within the last %d s: "
@@ -542,14 +543,16 @@ look_for_other(struct mix *m, struct failure *f)
 
 /*
  * Topics that are missing, or not as they should be, may be signs of a lost one: creating it, or
- * changing its settings, would not be enough.
+ * changing its settings, would not be enough. Or the configuration differs from the mix's: once it
+ * is set back, the topics are as they should be. With --accept-config, comparing would ask the user.
  */
 static enum fail_code
 check_topics(struct mix *m, struct topics_use use, struct failure *f)
 {
 	enum fail_code code = topics_check(m->admin, m->config, use, ASK_TIMEOUT_MS, f);
-	struct failure lost;
+	struct failure lost, differs;
 	enum mix_loss loss;
+	bool compared;
 
 	if (code == FAIL_NONE)
 		return FAIL_NONE;
@@ -557,6 +560,9 @@ check_topics(struct mix *m, struct topics_use use, struct failure *f)
 		FAIL_DATA &&
 	    loss != MIX_LOSS_RECORDS)
 		*f = lost;
+	else if (!m->o->accept_config && check_config(m, &compared, &differs) == FAIL_CONFIG &&
+		 compared)
+		*f = differs;
 	return f->code;
 }
 
@@ -1277,6 +1283,8 @@ static enum fail_code
 recover(struct mix *m, struct failure *f)
 {
 	int64_t resume_ms = clock_ms() + (f->code == FAIL_FENCED ? FENCED_WAIT_MS : 0);
+	struct log_reminder reminder = {0};
+	struct failure said = *f;
 
 	if (m->failing_ms == 0)
 		m->failing_ms = clock_ms();
@@ -1311,7 +1319,10 @@ recover(struct mix *m, struct failure *f)
 		    (f->code == FAIL_FENCED && attach_still_ours(&m->attach, f) == FAIL_FENCED) ||
 		    clock_ms() - m->failing_ms >= MIX_RECOVER_MS)
 			return f->code;
-		log_warning("mix: MIX-RECOVER %s", f->text);
+		if (log_reminder_due(&reminder, clock_ms(), LOG_REMINDER_MS) ||
+		    strcmp(f->text, said.text) != 0)
+			log_warning("mix: MIX-RECOVER %s", f->text);
+		said = *f;
 		if (attach_renew_reader(&m->attach, f) != FAIL_NONE)
 			return f->code;
 	}

@@ -10,6 +10,7 @@
 
 #include "common/base/clock.h"
 #include "common/schedule/weights.h"
+#include "consumer/domain/domains.h"
 #include "consumer/ledger/weight_history.h"
 #include "consumer/plan/bound_config.h"
 #include "consumer/plan/ledger_plan.h"
@@ -678,22 +679,17 @@ static void
 find_domain_problems(struct status *st, const struct status_domain *d)
 {
 	const char *command = config_publisher(st->config, d->name);
+	struct failure changed;
 
-	char again[NAME_MAX_BYTES + 96] = "";
-
-	if (d->mixed < 0)
-		snprintf(again, sizeof(again),
-		    ", or, if no mix draws from it yet, run `riffle %s %s --restart`", command,
-		    d->name);
 	if (d->other[0] != '\0')
 		problem(st, "STATUS-DOMAIN-REPLACED", "%s", d->other);
 	find_cut(st, d);
 	if (d->bad[0] != '\0')
 		problem(st, "STATUS-DOMAIN-UNREADABLE", "domain %s: %s", d->name, d->bad);
-	if (d->differs.kind[0] != '\0')
-		problem(st, "STATUS-DOMAIN-CHANGED",
-		    "domain %s was published with another configuration: %s; set it back%s",
-		    d->name, d->differs.kind, again);
+	if (d->differs.kind[0] != '\0') {
+		domains_fail_changed(st->config, d->name, d->differs.kind, d->mixed >= 0, &changed);
+		problem(st, "STATUS-DOMAIN-CHANGED", "%s", changed.text);
+	}
 	if (d->differs.source[0] != '\0')
 		problem(st, "STATUS-SOURCE-CHANGED",
 		    "domain %s was published from another source: %s; `riffle %s %s` says what is "
@@ -825,8 +821,9 @@ find_run_problems(struct status *st, const struct status_run *r)
 {
 	uint64_t lead = st->lead_steps, next = (uint64_t)st->ledger.step_next;
 	bool waits = r->bounds && lead > 0 && next >= r->step + lead;
-	bool gone = r->committed && st->batches_kept && r->step < st->step_kept;
 	enum status_run_state state = status_run_state(r);
+	bool begins = state == STATUS_RUN_NEW && r->bounds;
+	bool gone = (r->committed || begins) && st->batches_kept && r->step < st->step_kept;
 	char where[RUN_POSITION_APART_MAX + 32];
 
 	if (r->apart[0] != '\0')
@@ -869,11 +866,12 @@ find_run_problems(struct status *st, const struct status_run *r)
 		    where);
 	if (gone)
 		problem(st, "STATUS-RUN-NOT-KEPT",
-		    "run %s is at step %" PRIu64 ", and the first step that is kept is %" PRIu64
+		    "run %s %s step %" PRIu64 ", and the first step that is kept is %" PRIu64
 		    ": `riffle runs --reset %s --to %" PRIu64
-		    "`, while no trainer runs, lets it continue there; `riffle replay --republish` "
+		    "`, while no trainer runs, lets it %s there; `riffle replay --republish` "
 		    "publishes the steps before it again",
-		    r->name, r->step, st->step_kept, r->name, st->step_kept);
+		    r->name, begins ? "has committed nothing and would begin at" : "is at", r->step,
+		    st->step_kept, r->name, st->step_kept, begins ? "begin" : "continue");
 }
 
 static bool

@@ -297,8 +297,9 @@ def test_mix_and_status_name_what_differs(sealed):
     change(sealed, "text", "body")
     words = 'domain a was published with another configuration: text: "text" in the log, "body" in the file'
     refused = sealed.riffle("mix", "-c", sealed.path, "--until-step", 2, check=False)
-    assert refused.returncode == 2 and words in refused.stderr
-    assert words in sealed.riffle("status", "-c", sealed.path, check=False).stdout
+    again = f"; set it back, or, if no mix draws from it yet, run `riffle produce -c {sealed.path} a --restart`"
+    assert refused.returncode == 2 and words + again in refused.stderr
+    assert words + again in sealed.riffle("status", "-c", sealed.path, check=False).stdout
     change(sealed, "text", "text")
     change(sealed, "train", ["*.jsonl", "*.json"])
     words = "domain a was published from another source: train: "
@@ -373,6 +374,10 @@ def test_a_split_with_a_new_set_is_named_and_no_topic_to_create(sealed):
     sealed.write()
     refused = sealed.produce(check=False)
     assert refused.returncode == 1 and f"1 of 3 topics are missing, the first: {sealed.name}.b: run `riffle topics" in refused.stderr
+    sealed.config["corpus"] = f"{sealed.name}x"
+    sealed.write()
+    bootstrap = sealed.config["kafka"]["bootstrap.servers"]
+    assert f"corpus {sealed.name}x has no topics on {bootstrap}: 3 of 3 topics are missing, the first: " in sealed.produce(check=False).stderr
 
 
 def test_a_file_that_two_inputs_take_is_refused_before_anything_is_published(corpus):
@@ -415,8 +420,13 @@ def test_delete_takes_what_is_named_and_asks_for_mixes_of_others(sealed):
     for words in ([], ["--corpus"], ["--domain", "a"]):
         refused = sealed.riffle("topics", "-c", sealed.path, "--delete", *words, "--yes", check=False)
         assert refused.returncode == 2 and f"mix {name} draws from domain a" in refused.stderr
+        assert "Delete the mix first (`riffle topics -c ITS_FILE --delete --mix`)" in refused.stderr
         assert sealed.values("a") == before
     assert sealed.riffle("topics", "-c", sealed.path, "--delete", "--domain", "x", "--yes", check=False).returncode == 2
+    for words in (["topics", "--delete", "--domain"], ["produce", "--restart"]):
+        refused = sealed.riffle(*words, "a", "-c", path, "--yes", check=False)
+        assert refused.returncode == 2 and f"mix {name} draws from domain a" in refused.stderr
+        assert f"Delete the mix first (`riffle topics -c {path} --delete --mix`)" in refused.stderr
     sealed.riffle("topics", "-c", path, "--delete", "--mix", "--yes")
     assert sealed.values("a") == before
     sealed.riffle("topics", "-c", path, "--create")

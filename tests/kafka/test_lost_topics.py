@@ -110,7 +110,8 @@ def test_a_step_before_the_mix_has_begun_is_told_with_the_command_and_its_option
     assert f"{told} -s {override} -s mix.name={unique}-mix`" in says(1, "inspect", 0, "-s", override, "--mix", f"{unique}-mix")
 
 
-def test_a_mixer_whose_batch_topic_is_deleted_names_the_topic_and_no_other_mix(fill, configure, riffle, tool, unique):
+def test_a_mixer_whose_batch_topic_is_deleted_names_the_topic_and_no_other_mix(fill, configure, riffle, tool, bootstrap,
+                                                                                 unique):
     fill("a")
     config = configure({"a": 1}, max_lead_steps=4)
     mixer = riffle.popen("mix", "-c", config)
@@ -121,8 +122,28 @@ def test_a_mixer_whose_batch_topic_is_deleted_names_the_topic_and_no_other_mix(f
         said = mixer.communicate(timeout=60)[1]
     finally:
         mixer.kill()
-    assert mixer.returncode in (1, 2) and f"topic {unique}-mix.batches does not exist: `riffle topics" in said, said
+    assert mixer.returncode in (1, 2) and f"topic {unique}-mix.batches does not exist on {bootstrap}: `riffle topics" in said, said
     assert "did you mean" not in said
+
+
+def test_a_mixer_whose_ledger_is_deleted_says_so_once_and_not_at_each_try(fill, configure, riffle, unique):
+    fill("a")
+    config = configure({"a": 1}, max_lead_steps=4)
+    mixer = riffle.popen("mix", "-c", config)
+    try:
+        while "MIX-LEAD" not in (line := mixer.stderr.readline()):
+            assert line, "the mixer has ended"
+        deleted = riffle("topics", "-c", config, "--delete", "--mix", "--yes").stderr
+        assert f"TOPICS-MIXER a mixer of mix {unique}-mix is active on " in deleted, deleted
+        while "Unknown partition" not in (line := mixer.stderr.readline()):
+            assert line, "the mixer has ended"
+        with pytest.raises(subprocess.TimeoutExpired):
+            mixer.wait(4)  # it tries twice a second
+        mixer.terminate()
+        said = mixer.communicate(timeout=60)[1]
+    finally:
+        mixer.kill()
+    assert mixer.returncode == 0 and "MIX-RECOVER" in line and "MIX-RECOVER" not in said, said
 
 
 def test_a_second_mixer_says_that_it_takes_over_and_a_killed_one_is_no_reason_to_say_nothing(fill, configure, says, riffle, unique):

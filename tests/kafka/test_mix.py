@@ -275,6 +275,11 @@ def test_a_changed_configuration_is_refused_by_name_and_accepted_when_told(riffl
     fixed = configure({"a": 0.9, "b": 0.1}, create=False, seed=8)
     refused = riffle("mix", "-c", fixed, "--accept-config", "--yes", check=False)
     assert refused.returncode == 2 and "mix.seed: \"7\" in the ledger, \"8\" in the file" in refused.stderr
+    # Told before the topics that it would need, which are of no use.
+    for key, said in {"batches=derived": 'mix.batches: "copied" in the ledger, "derived" in the file; set it back',
+                      "partitions=2": "mix.partitions: mix.lanes in the ledger, 2 in the file; set it back"}.items():
+        refused = riffle("mix", "-c", changed, "-s", f"mix.{key}", check=False)
+        assert refused.returncode == 2 and said in refused.stderr, refused.stderr
 
 
 def test_accepting_a_file_says_all_that_changes_and_keeps_what_was_changed_at_run_time(riffle, fill, configure):
@@ -396,6 +401,12 @@ def test_a_domain_recreated_with_other_data_is_told_with_what_to_do(riffle, conf
     told = {p["code"]: p["text"] for p in json.loads(riffle("status", "-c", config, "--json").stdout)["problem_list"]}
     assert "its topic holds 475 sequences, and the mix counts with 600: it was recreated with other data. " \
         f"`riffle {' '.join(map(str, empty[:-1]))}` empties it" in told["STATUS-NOT-PRODUCED"]
+    riffle(*empty)
+    fill("b", sequences=599)  # which ends within a block
+    done = riffle("replay", "-c", config, "--steps", "0..5", check=False)
+    assert done.returncode == 1 and done.stderr.endswith(
+        "step 0: domain b partition 0: the mix counts with 600 sequences, the topic holds 599: it was recreated or cut. "
+        f"{way}\n"), done.stderr
     riffle(*empty)
     fill("b", sequences=600)
     riffle("mix", "-c", config, "--until-step", 9)

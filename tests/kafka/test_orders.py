@@ -103,7 +103,7 @@ def test_an_order_cannot_change_once_something_was_drawn(riffle, fill, configure
             "give it shuffle: none")
     refused({"a": 1, "b": 1}, "give it shuffle: block", domains={"a": {"shuffle": "full"}, **own})
     refused({"a": 1}, "give it shuffle: none in the file, with weight 0 where it is to leave the mix")
-    refused({"a": 1, "b": 1}, 'mix.shuffle: nothing in the ledger, "full" in the file', shuffle="full", domains=own)
+    refused({"a": 1, "b": 1}, 'mix.shuffle: "block" in the ledger, "full" in the file', shuffle="full", domains=own)
     # A domain that comes has the order that it is given.
     more = configure({"a": 1, "b": 1, "c": 1}, domains={"c": {"shuffle": "none"}, **own}, permute=False)
     riffle("mix", "-c", more, "--until-step", 40, "--accept-config", "--yes")

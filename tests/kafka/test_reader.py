@@ -432,7 +432,7 @@ def test_losses_are_reported(with_feedback, riffle_module, bootstrap, alone):
 
 def test_a_mix_without_a_topic_for_losses_says_so(mix, open_reader, riffle_module):
     mix("--steps", 1)
-    with pytest.raises(riffle_module.UsageError, match="feedback does not exist: `riffle topics --create` creates it"):
+    with pytest.raises(riffle_module.UsageError, match="feedback does not exist on .*: `riffle topics --create` creates it"):
         open_reader().report(0, {"a": (1, 0, 1)})
 
 

@@ -35,6 +35,11 @@ def test_it_deletes_below_the_step_and_nothing_else(riffle, mixed, read):
     assert done.stdout == (f"deleted steps 0..20 of mix {name}, 8 lanes; the earliest retained step is 20\n")
     assert read(mixed, 40, first=20) == before
     assert first_kept(riffle, mixed) == 20
+    told = "run trainers has committed nothing and would begin at step 0, and the first step that is kept is 20: " \
+        f"`riffle runs -c {mixed} --reset trainers --to 20`"
+    assert told in riffle("status", "-c", mixed).stdout
+    riffle("runs", "-c", mixed, "--reset", "trainers", "--to", 20, check=False)  # no mixer answers yet
+    assert "STATUS-RUN-NOT-KEPT" not in riffle("status", "-c", mixed, "--json").stdout
 
 
 def test_the_ledger_stays_and_the_mix_goes_on(riffle, mixed, read, configure):

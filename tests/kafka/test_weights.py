@@ -166,7 +166,7 @@ REFUSED = [
     (["a=0", "b=0"], "no domain would have a weight: at least one must be positive"),
     (["--leave", "zebra"], "the mix has no domain zebra"),
     (["--join", "a=1"], "domain a is in the mix already"),
-    (["--join", "zebra=1"], "does not exist"),
+    (["--join", "zebra=1"], "zebra` fills it, once the configuration has domains.zebra"),
 ]
 
 

@@ -251,6 +251,8 @@ static const struct loss_words {
     {is_trainer, "partitions of the first were added"},
     {is_trainer, "the record's key is no lane that lies there"},
     {is_trainer, "some were added"},
+    /* Partitions were added to m.lanes, and m.batches was deleted. */
+    {is_trainer, "lanes, and topic m.lanes has"},
     {is_trainer, "was deleted and created again"},
     {is_trainer, "the records of topic m.ledger, which say where runs stand, were deleted"},
     {is_trainer, "the broker has no commit of group m.trainers for every lane"},

@@ -1062,19 +1062,22 @@ test_a_run_is_where_ledger_and_commits_say_together(void **state)
 	}
 }
 
-/* Only a run with commits can miss steps that were deleted. */
+/* A run without commits begins at step 0, if the mix waits for it. */
 static void
 test_a_run_whose_steps_are_deleted_is_told_if_it_stands_there(void **state)
 {
 	static const struct {
-		bool committed, kept;
+		bool committed, bounds, kept;
 		uint64_t step, step_kept;
 		size_t told;
 	} rows[] = {
-	    {true, true, 4, 5, 1},
-	    {true, true, 5, 5, 0},
-	    {true, false, 4, 5, 0},
-	    {false, true, 0, 5, 0},
+	    {true, true, true, 4, 5, 1},
+	    {true, false, true, 4, 5, 1},
+	    {true, true, true, 5, 5, 0},
+	    {true, true, false, 4, 5, 0},
+	    {false, true, true, 0, 1, 1},
+	    {false, true, true, 0, 0, 0},
+	    {false, false, true, 0, 5, 0},
 	};
 
 	(void)state;
@@ -1082,6 +1085,7 @@ test_a_run_whose_steps_are_deleted_is_told_if_it_stands_there(void **state)
 		struct status *st = mixing();
 
 		st->run[0].committed = st->run[0].committed_all = rows[i].committed;
+		st->run[0].configured = rows[i].bounds;
 		st->run[0].step = rows[i].step;
 		st->batches_kept = rows[i].kept;
 		st->step_kept = rows[i].step_kept;
