@@ -290,8 +290,9 @@ static const struct {
     {"tokenize --tokenizer t.tiktoken --pattern gpt2 --decode high.jsonl", FAIL_DATA,
 	"high.jsonl: line 2: id 261 is not in the tokenizer", "{\"text\":\"a\"}\n", ""},
     {"tokenize --tokenizer t.tiktoken --pattern gpt2 later.jsonl", FAIL_DATA,
-	"later.jsonl: line 2: invalid JSON at byte 0: a value is missing", "{\"tokens\":[97]}\n",
-	""},
+	"later.jsonl: line 2: invalid JSON at byte 0: a value is missing; a line must be a JSON "
+	"object; plain text is taken from a .txt file",
+	"{\"tokens\":[97]}\n", ""},
     {"tokenize --tokenizer t.tiktoken --pattern gpt2 a.txt", FAIL_NONE, "",
 	"{\"tokens\":[257,32,256,260,10]}\n", ""},
     {"tokenize --tokenizer t.tiktoken --pattern gpt2 --count --threads 1 a.jsonl", FAIL_NONE, "",

@@ -631,7 +631,7 @@ test_the_mix_is_that_of_the_option_before_that_of_the_file(void **unused)
 	    {"", "a b", NULL, "--mix: \"a b\" is not a name of a mix"},
 	    {"-c @", "", NULL, "--mix: \"\" is not a name of a mix"},
 	    {"", NULL, NULL,
-		"which mix? give -c FILE, or a broker (RIFFLE_BOOTSTRAP, or -X "
+		"which mix? give -c FILE with a mix section, or a broker (RIFFLE_BOOTSTRAP, or -X "
 		"bootstrap.servers=HOST:PORT) and --mix NAME"},
 	    {"-s mix.lanes=4", "other", NULL,
 		"-s mix.lanes=4: needs the configuration: add -c FILE"},

@@ -384,8 +384,7 @@ test_an_opening_that_fails_says_what_to_do(void **unused)
 	    {"b", 4, true, FAIL_BROKER, "said b"},
 	    {"u", 4, true, FAIL_CONFIG, "said u"},
 	    {"x", 4, true, FAIL_DATA,
-		"gone: the earliest retained step is 70; `--from-step 70` starts there, `riffle "
-		"replay --steps 0..70 --republish NEWMIX` publishes the steps before it again"},
+		"gone: the earliest retained step is 70; `--from-step 70` starts there"},
 	};
 
 	(void)unused;
