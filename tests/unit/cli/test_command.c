@@ -347,7 +347,7 @@ static const struct {
 	"--steps: not a range: 3..2 (a..b: a up to, but without, b)", "", ""},
     {"retain -c mix.yml", FAIL_USAGE, "--from-step S is needed: the first step that stays", "", ""},
     {"acls -c mix.yml", FAIL_USAGE,
-	"an argument is missing (usage: riffle acls COMMAND --principal User:NAME -c FILE "
+	"an argument is missing: COMMAND (usage: riffle acls COMMAND --principal User:NAME -c FILE "
 	"[--remove] [--table])",
 	"", ""},
     {"inspect -c mix.yml", FAIL_USAGE, "which STEP? or --document FILE[:LINE]", "", ""},
@@ -363,8 +363,8 @@ static const struct {
     {"export -c mix.yml a", FAIL_USAGE, "give --format: megatron, ds, npy or llmc", "", ""},
     {"runs -c mix.yml --reset x", FAIL_USAGE, "--reset RUN and --to STEP go together", "", ""},
     {"serve -c mix.yml --addr 0.0.0.0:0", FAIL_USAGE, "unknown option --addr", "", ""},
-    {"completion", FAIL_USAGE, "an argument is missing (usage: riffle completion bash|zsh|fish)",
-	"", ""},
+    {"completion", FAIL_USAGE,
+	"an argument is missing: bash|zsh|fish (usage: riffle completion bash|zsh|fish)", "", ""},
     {"completion tcsh", FAIL_USAGE, "no completion for tcsh: bash, zsh and fish have one", "", ""},
 };
 
