@@ -456,6 +456,13 @@ test_skip(void **unused)
 	    {"--undo", NULL, FAIL_USAGE, "",
 		"which sequences? give either DOMAIN[/PARTITION] and a..b, or --step S, or --steps "
 		"A..B; `riffle skip --list` shows what is skipped"},
+	    {"--step 4 --lane 4095", NULL, FAIL_NONE,
+		"pretrain: steps pretrain 4..5 lane 4095: new skip at -1: new skip at -1; 0 ms",
+		""},
+	    {"--step 4 --lane 4096", NULL, FAIL_USAGE, "",
+		"--lane: out of range: 4096 (0 to 4095)"},
+	    {"--step 4611686018427387904", NULL, FAIL_USAGE, "",
+		"--step: out of range: 4611686018427387904 (0 to 4611686018427387903)"},
 	    {"web 5..8 --lane 0", NULL, FAIL_USAGE, "", "--lane goes with --step or --steps"},
 	};
 
