@@ -105,6 +105,36 @@ test_json_escapes_the_name_of_a_domain_once(void **state)
 	}
 }
 
+/* The line stands only below a table that has one. */
+static void
+test_records_that_are_no_requests_are_counted(void **unused)
+{
+	static const struct {
+		size_t unreadable;
+		const char *last;
+	} rows[] = {
+	    {0, ""},
+	    {1, "1 records of the topic are no requests\n"},
+	    {12, "12 records of the topic are no requests\n"},
+	};
+	struct request_entry entry = {.asked = {.kind = LEDGER_LEAVE, .id = (char[]){"one"}}};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, last) {
+		const struct request_list l = {
+		    .entry = &entry, .n = 1, .unreadable = rows[i].unreadable};
+		struct printed p;
+		char expected[512];
+
+		snprintf(expected, sizeof(expected),
+		    "STATE             STEP  KIND      ID                              WHO\n"
+		    "open                 -  leave     one                             \n%s",
+		    rows[i].last);
+		assert_int_equal(requests_print(&l, false, printed_begin(&p), &f), FAIL_NONE);
+		printed_is(&p, expected);
+	}
+}
+
 int
 main(void)
 {
@@ -112,6 +142,7 @@ main(void)
 	    cmocka_unit_test(test_each_field_stands_in_its_place),
 	    cmocka_unit_test(test_json_escapes_the_name_of_a_domain_once),
 	    cmocka_unit_test(test_without_requests_it_says_so),
+	    cmocka_unit_test(test_records_that_are_no_requests_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
