@@ -2,6 +2,7 @@
 #include "cli/options.h"
 
 #include "common/base/log.h"
+#include "common/base/names.h"
 
 #include "tests/unit/capture.h"
 #include "tests/unit/folder.h"
@@ -690,6 +691,11 @@ test_a_command_with_a_file_takes_the_name_of_the_mix_as_an_override(void **unuse
 	assert_int_equal(options_config_named(&c, "late", &o, &f), FAIL_NONE);
 	assert_string_equal(c->mix.name, "late");
 	config_close(c);
+	memset(line, 'n', NAME_MAX_BYTES); /* the longest name */
+	line[NAME_MAX_BYTES] = '\0';
+	assert_int_equal(options_config_named(&c, line, &o, &f), FAIL_NONE);
+	assert_string_equal(c->mix.name, line);
+	config_close(c);
 	assert_int_equal(options_config_named(&c, "a b", &o, &f), FAIL_USAGE);
 	assert_string_equal(f.text, "--mix: \"a b\" is not a name of a mix");
 	assert_null(c);
@@ -735,6 +741,51 @@ test_a_property_that_is_wrong_is_blamed_on_what_gave_it(void **unused)
 	assert_string_equal(properties_value(&c->kafka, "bootstrap.servers"), "h:2");
 	config_close(c);
 	unsetenv("RIFFLE_BOOTSTRAP");
+}
+
+/* A number of 0 is no default to speak of, and one from 1 on is. */
+static void
+test_the_help_shows_a_default_that_is_not_0(void **unused)
+{
+	static const struct option_row counts[] = {
+	    {.name = "steps", .kind = OPTION_COUNT, .at = AT(steps), .value = "N", .help = "s"},
+	    {.name = "rank", .kind = OPTION_COUNT32, .at = AT(rank), .value = "R", .help = "r"},
+	    {.name = "memory", .kind = OPTION_SIZE, .at = AT(memory), .value = "M", .help = "m"},
+	    {.name = "share", .kind = OPTION_NUMBER, .at = AT(share), .value = "X", .help = "x"},
+	    {.name = "text", .kind = OPTION_TEXT, .at = AT(text), .value = "T", .help = "t"},
+	};
+	static const char *const shown[][5] = {
+	    {"--steps N           s\n", "--rank R            r\n", "--memory M          m\n",
+		"--share X           x\n", "--text T            t\n"},
+	    {"s (default: 1)\n", "r (default: 1)\n", "m (default: 1)\n", "x (default: 1)\n",
+		"t (default: 1)\n"},
+	};
+
+	(void)unused;
+	for (int one = 0; one < 2; one++) {
+		const struct values given = {.steps = (uint64_t)one,
+		    .rank = (uint32_t)one,
+		    .memory = (uint64_t)one,
+		    .share = one,
+		    .text = one == 1 ? "1" : NULL};
+		const struct command counter = {.name = "count",
+		    .usage = "",
+		    .summary = "",
+		    .help = "",
+		    .example = "",
+		    .defaults = &given,
+		    .option = counts,
+		    .options_n = 5};
+		char *text;
+		size_t n;
+		FILE *to = open_memstream(&text, &n);
+
+		options_print_help(&counter, to);
+		fclose(to);
+		for (size_t i = 0; i < 5; i++)
+			assert_non_null(strstr(text, shown[one][i]));
+		free(text);
+	}
 }
 
 /* ---- a mix that only the broker knows ---- */
@@ -1028,6 +1079,7 @@ main(void)
 		test_a_command_with_a_file_takes_the_name_of_the_mix_as_an_override, folder_open,
 		folder_close),
 	    cmocka_unit_test(test_a_property_that_is_wrong_is_blamed_on_what_gave_it),
+	    cmocka_unit_test(test_the_help_shows_a_default_that_is_not_0),
 	    cmocka_unit_test_setup_teardown(
 		test_the_only_mix_of_a_broker_needs_no_name, mock_begin, mock_end),
 	    cmocka_unit_test(test_the_log_has_the_form_of_the_option_else_of_the_environment),
