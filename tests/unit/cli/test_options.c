@@ -874,7 +874,7 @@ test_the_log_has_the_form_of_the_option_else_of_the_environment(void **unused)
 	    {"--nonsense --rank x --log json", NULL, true, LOG_JSON, NULL},
 	    {"-- --log json", NULL, true, LOG_LOGFMT, NULL},
 	    {"--text --log json", NULL, true, LOG_LOGFMT, NULL},
-	    {"--log yaml", "json", true, LOG_LOGFMT, NULL}, /* options_parse() says so */
+	    {"--log yaml", "json", true, LOG_LOGFMT, NULL}, /* options_parse() refuses it */
 	    {"", "yaml", true, LOG_LOGFMT,
 		"RIFFLE_LOG: --log: unknown: yaml (one of logfmt, json)"},
 	};

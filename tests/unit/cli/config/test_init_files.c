@@ -615,7 +615,7 @@ test_a_pattern_takes_what_the_domain_has_and_no_more(void **unused)
 		{"x/a.jsonl", "x/y/b.jsonl", "x/z/c.jsonl!"}},
 	    {"    train: [\"d/x/y/*.jsonl\"]\n    valid: [\"d/x/z/val/*.jsonl\"]\n",
 		{"x/y/a.jsonl", "x/y/b.jsonl", "x/z/val/c.jsonl"}},
-	    /* a folder whose name goes on with the other one's is not below it */
+	    /* a folder is not below another one whose name its own name begins with */
 	    {"    train: [\"d/train/**/*.jsonl\"]\n    valid: [\"d/valid/*.jsonl\"]\n",
 		{"train/x/a.jsonl", "train/xy/b.jsonl", "valid/c.jsonl"}},
 	    {"    train: [\"d/train/**/*.jsonl\"]\n    valid: [\"d/valid/*.jsonl\"]\n",

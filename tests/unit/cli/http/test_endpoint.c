@@ -143,7 +143,7 @@ test_an_address_that_others_reach_needs_a_token(void **unused)
 		const char *address;
 		const char *file; /* what the file of the token holds; NULL: it is not given */
 		bool loopback;
-		const char *token; /* NULL: refused, and `why` behind the file's name */
+		const char *token; /* NULL: refused, and `why` follows the file's name */
 		const char *prints, *why;
 	} rows[] = {
 	    {"9640", NULL, true, "", "127.0.0.1:9640", NULL},

@@ -33,7 +33,7 @@ static atomic_int under_way; /* large answers that were not released */
 
 static char path[64]; /* of the last request, and how many arguments it had */
 static size_t arguments_n;
-static char request[512]; /* all else that the handler is told of it */
+static char request[512]; /* what else the handler gets of it */
 
 static const char *
 or_none(const char *text)
@@ -243,7 +243,7 @@ test_an_answer_has_its_headers_and_its_parts(void **unused)
 }
 
 static void
-test_the_handler_is_told_all_of_a_request(void **unused)
+test_the_handler_gets_all_of_a_request(void **unused)
 {
 	static char body[HTTP_BODY_BYTES + 2], text[HTTP_BODY_BYTES + 512];
 	static const size_t sizes[] = {0, 1, 100000, HTTP_BODY_BYTES, HTTP_BODY_BYTES + 1};
@@ -478,7 +478,7 @@ main(void)
 	    cmocka_unit_test(test_any_number_of_arguments_is_answered),
 	    cmocka_unit_test(test_a_nul_does_not_cut_a_path),
 	    cmocka_unit_test(test_an_answer_has_its_headers_and_its_parts),
-	    cmocka_unit_test(test_the_handler_is_told_all_of_a_request),
+	    cmocka_unit_test(test_the_handler_gets_all_of_a_request),
 	    cmocka_unit_test(test_a_server_that_cannot_listen_says_where_and_why),
 	};
 

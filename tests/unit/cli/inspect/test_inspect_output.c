@@ -184,7 +184,7 @@ encode_tokens(const uint32_t tokens[static 9], uint8_t frame[static 256])
 	return p;
 }
 
-/* "the" and a double quote; a newline, and a character that goes on behind the document. */
+/* "the" around a double quote; then a newline. The last character continues after the document. */
 static const uint32_t nine[] = {256, '"', 256, '\n', 'x', 0xc3, 0xa9, 0xc3, 0xa9};
 
 /* Prints the lanes 1 and 2 of a step, or one of them; `lane` counts as the step's lanes do. */

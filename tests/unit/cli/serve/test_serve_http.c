@@ -1,4 +1,4 @@
-/* serve_http.h: whole answers. The clock, the snapshot and whoever does the work are the test's. */
+/* serve_http.h: whole answers. The clock, the snapshot and the workers are the test's own. */
 #include "cli/serve/serve_http.h"
 
 #include "cli/serve/serve_metrics.h"
