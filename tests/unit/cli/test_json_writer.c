@@ -75,6 +75,58 @@ test_the_text_is_that_of_jansson(void **unused)
 	}
 }
 
+/* To the byte, for numbers on both sides of each digit more. */
+static void
+test_integers_and_keys_are_printed_whole(void **unused)
+{
+	static const char compact[] =
+	    "{\"a\":[0,9,10,99,100,-1,-9,-10,-100,9223372036854775807,-9223372036854775808],"
+	    "\"known\":-7,\"unknown\":null,\"b\":{\"c\":true},\"d\":[],\"e\":\"x\"}\n";
+	static const char spread[] = "{\n  \"a\": [\n    -1,\n    {\n      \"b\": 2,\n      "
+				     "\"c\": []\n    }\n  ],\n  \"d\": {}\n}\n";
+	static const int64_t numbers[] = {
+	    0, 9, 10, 99, 100, -1, -9, -10, -100, INT64_MAX, INT64_MIN};
+	struct json_writer w = {.compact = true}, v = {.compact = false};
+	struct failure f;
+	char *text;
+	size_t n;
+
+	(void)unused;
+	json_writer_begin(&w, NULL, '{');
+	json_writer_begin(&w, "a", '[');
+	EACH_ROW(i, numbers)
+		json_writer_integer(&w, NULL, numbers[i]);
+	json_writer_end(&w, ']');
+	json_writer_known(&w, "known", true, -7);
+	json_writer_known(&w, "unknown", false, -7);
+	json_writer_begin(&w, "b", '{');
+	json_writer_boolean(&w, "c", true);
+	json_writer_end(&w, '}');
+	json_writer_begin(&w, "d", '[');
+	json_writer_end(&w, ']');
+	json_writer_text(&w, "e", "x");
+	json_writer_end(&w, '}');
+	assert_int_equal(json_writer_take(&w, &text, &n, &f), FAIL_NONE);
+	assert_string_equal(text, compact);
+	assert_int_equal(n, strlen(compact));
+	free(text);
+	json_writer_begin(&v, NULL, '{');
+	json_writer_begin(&v, "a", '[');
+	json_writer_integer(&v, NULL, -1);
+	json_writer_begin(&v, NULL, '{');
+	json_writer_integer(&v, "b", 2);
+	json_writer_begin(&v, "c", '[');
+	json_writer_end(&v, ']');
+	json_writer_end(&v, '}');
+	json_writer_end(&v, ']');
+	json_writer_begin(&v, "d", '{');
+	json_writer_end(&v, '}');
+	json_writer_end(&v, '}');
+	assert_int_equal(json_writer_take(&v, &text, &n, &f), FAIL_NONE);
+	assert_string_equal(text, spread);
+	free(text);
+}
+
 static void
 test_a_double_is_read_back_to_its_last_bit(void **unused)
 {
@@ -182,6 +234,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_the_text_is_that_of_jansson),
+	    cmocka_unit_test(test_integers_and_keys_are_printed_whole),
 	    cmocka_unit_test(test_a_double_is_read_back_to_its_last_bit),
 	    cmocka_unit_test(test_a_float_is_printed_with_its_own_seven_digits),
 	    cmocka_unit_test(test_a_writer_that_was_taken_writes_as_a_fresh_one),

@@ -2,8 +2,11 @@
 #include "cli/options.h"
 
 #include "common/base/log.h"
+#include "common/base/names.h"
 
+#include "tests/unit/capture.h"
 #include "tests/unit/folder.h"
+#include "tests/unit/mock_topics.h"
 
 enum form { FORM_STEPS, FORM_JSONL };
 static const char *const forms[] = {[FORM_STEPS] = "steps", [FORM_JSONL] = "jsonl", NULL};
@@ -696,6 +699,11 @@ test_a_command_with_a_file_takes_the_name_of_the_mix_as_an_override(void **unuse
 	assert_int_equal(options_config_named(&c, "late", &o, &f), FAIL_NONE);
 	assert_string_equal(c->mix.name, "late");
 	config_close(c);
+	memset(line, 'n', NAME_MAX_BYTES); /* the longest name */
+	line[NAME_MAX_BYTES] = '\0';
+	assert_int_equal(options_config_named(&c, line, &o, &f), FAIL_NONE);
+	assert_string_equal(c->mix.name, line);
+	config_close(c);
 	assert_int_equal(options_config_named(&c, "a b", &o, &f), FAIL_USAGE);
 	assert_string_equal(f.text, "--mix: \"a b\" is not a name of a mix");
 	assert_null(c);
@@ -743,6 +751,311 @@ test_a_property_that_is_wrong_is_blamed_on_what_gave_it(void **unused)
 	unsetenv("RIFFLE_BOOTSTRAP");
 }
 
+/* A number of 0 is no default to speak of, and one from 1 on is. */
+static void
+test_the_help_shows_a_default_that_is_not_0(void **unused)
+{
+	static const struct option_row counts[] = {
+	    {.name = "steps", .kind = OPTION_COUNT, .at = AT(steps), .value = "N", .help = "s"},
+	    {.name = "rank", .kind = OPTION_COUNT32, .at = AT(rank), .value = "R", .help = "r"},
+	    {.name = "memory", .kind = OPTION_SIZE, .at = AT(memory), .value = "M", .help = "m"},
+	    {.name = "share", .kind = OPTION_NUMBER, .at = AT(share), .value = "X", .help = "x"},
+	    {.name = "text", .kind = OPTION_TEXT, .at = AT(text), .value = "T", .help = "t"},
+	};
+	static const char *const shown[][5] = {
+	    {"--steps N           s\n", "--rank R            r\n", "--memory M          m\n",
+		"--share X           x\n", "--text T            t\n"},
+	    {"s (default: 1)\n", "r (default: 1)\n", "m (default: 1)\n", "x (default: 1)\n",
+		"t (default: 1)\n"},
+	};
+
+	(void)unused;
+	for (int one = 0; one < 2; one++) {
+		const struct values given = {.steps = (uint64_t)one,
+		    .rank = (uint32_t)one,
+		    .memory = (uint64_t)one,
+		    .share = one,
+		    .text = one == 1 ? "1" : NULL};
+		const struct command counter = {.name = "count",
+		    .usage = "",
+		    .summary = "",
+		    .help = "",
+		    .example = "",
+		    .defaults = &given,
+		    .option = counts,
+		    .options_n = 5};
+		char *text;
+		size_t n;
+		FILE *to = open_memstream(&text, &n);
+
+		options_print_help(&counter, to);
+		fclose(to);
+		for (size_t i = 0; i < 5; i++)
+			assert_non_null(strstr(text, shown[one][i]));
+		free(text);
+	}
+}
+
+/* ---- a mix that only the broker knows ---- */
+
+static void
+test_the_only_mix_of_a_broker_needs_no_name(void **unused)
+{
+	static const char none[] =
+	    "which mix? the broker has none (no topic MIX.ledger that this user may see): give "
+	    "--mix NAME, or a configuration with a mix section";
+	static const struct {
+		const char *topic; /* that comes */
+		const char *name;  /* NULL: refused, and `says` */
+		const char *says;
+	} rows[] = {
+	    {"pre.batches", NULL, none},
+	    {"pre.ledger", "pre", NULL},
+	    {"other.ledger", NULL,
+		"which mix? the broker has 2: other, pre: give --mix NAME, or -c FILE"},
+	};
+	struct options o;
+	struct values v;
+	struct config *c;
+
+	(void)unused;
+	setenv("RIFFLE_BOOTSTRAP", mock_bootstrap, 1);
+	assert_int_equal(parse(&command, "", &o, &v, &f), FAIL_NONE);
+	EACH_NAMED_ROW(i, rows, topic) {
+		const char *name = NULL;
+
+		mock_topic(rows[i].topic, 1);
+		if (rows[i].name == NULL) {
+			assert_int_equal(options_mix_config(&c, &name, &o, &f), FAIL_CONFIG);
+			assert_string_equal(f.text, rows[i].says);
+			assert_null(c);
+			assert_int_equal(options_config_of_mix(&c, NULL, &o, &f), FAIL_CONFIG);
+			assert_string_equal(f.text, rows[i].says);
+			assert_null(c);
+			continue;
+		}
+		assert_int_equal(options_mix_config(&c, &name, &o, &f), FAIL_NONE);
+		assert_string_equal(name, rows[i].name);
+		assert_string_equal(c->mix.name, rows[i].name);
+		config_close(c);
+		assert_int_equal(options_config_of_mix(&c, NULL, &o, &f), FAIL_NONE);
+		assert_string_equal(c->mix.name, rows[i].name);
+		config_close(c);
+	}
+	for (int i = 0; i < 20; i++) { /* more names than a sentence has room for */
+		char topic[64];
+
+		snprintf(topic, sizeof(topic), "a-mix-with-a-longer-name-%02d.ledger", i);
+		mock_topic(topic, 1);
+	}
+	assert_int_equal(options_config_of_mix(&c, NULL, &o, &f), FAIL_CONFIG);
+	assert_string_equal(f.text,
+	    "which mix? the broker has 22: a-mix-with-a-longer-name-00, "
+	    "a-mix-with-a-longer-name-01, a-mix-with-a-longer-name-02, "
+	    "a-mix-with-a-longer-name-03, a-mix-with-a-longer-name-04, "
+	    "a-mix-with-a-longer-name-05, a-mix-with-a-longer-name-06, "
+	    "a-mix-with-a-longer-name-07, a-mix-with-a-longer-nam...: give --mix NAME, or -c "
+	    "FILE");
+	unsetenv("RIFFLE_BOOTSTRAP");
+}
+
+/* ---- the form of the log ---- */
+
+static void
+test_the_log_has_the_form_of_the_option_else_of_the_environment(void **unused)
+{
+	static const struct {
+		const char *line, *variable;
+		bool known; /* the command */
+		enum log_form form;
+		const char *says; /* NULL: it succeeds */
+	} rows[] = {
+	    {"", NULL, true, LOG_LOGFMT, NULL},
+	    {"", "", true, LOG_LOGFMT, NULL},
+	    {"", "json", true, LOG_JSON, NULL},
+	    {"", "json", false, LOG_JSON, NULL},
+	    {"", "logfmt", true, LOG_LOGFMT, NULL},
+	    {"--log json", NULL, true, LOG_JSON, NULL},
+	    {"--log json", NULL, false, LOG_LOGFMT, NULL}, /* whose option it is is not known */
+	    {"--log logfmt", "json", true, LOG_LOGFMT, NULL},
+	    {"--log logfmt --log json", NULL, true, LOG_JSON, NULL},
+	    {"--nonsense --rank x --log json", NULL, true, LOG_JSON, NULL},
+	    {"-- --log json", NULL, true, LOG_LOGFMT, NULL},
+	    {"--text --log json", NULL, true, LOG_LOGFMT, NULL},
+	    {"--log yaml", "json", true, LOG_LOGFMT, NULL}, /* options_parse() refuses it */
+	    {"", "yaml", true, LOG_LOGFMT,
+		"RIFFLE_LOG: --log: unknown: yaml (one of logfmt, json)"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, line) {
+		static struct line l;
+		enum fail_code code;
+
+		line_init(&l, rows[i].line);
+		if (rows[i].variable == NULL)
+			unsetenv("RIFFLE_LOG");
+		else
+			setenv("RIFFLE_LOG", rows[i].variable, 1);
+		log_set_form(LOG_LOGFMT);
+		code = options_set_log(rows[i].known ? &command : NULL, l.argc, l.argv, &f);
+		assert_int_equal(code, rows[i].says == NULL ? FAIL_NONE : FAIL_USAGE);
+		assert_int_equal(log_form(), rows[i].form);
+		if (rows[i].says != NULL)
+			assert_string_equal(f.text, rows[i].says);
+	}
+	unsetenv("RIFFLE_LOG");
+	log_set_form(LOG_LOGFMT);
+}
+
+/* What was set before stays, if the line has no --log. */
+static void
+test_a_command_line_sets_how_much_is_logged_and_how(void **unused)
+{
+	static const struct {
+		const char *line;
+		enum log_form before, form;
+		int lines; /* of debug, info and warning */
+	} rows[] = {
+	    {"", LOG_LOGFMT, LOG_LOGFMT, 2},
+	    {"", LOG_JSON, LOG_JSON, 2},
+	    {"--log json", LOG_LOGFMT, LOG_JSON, 2},
+	    {"--log logfmt", LOG_JSON, LOG_LOGFMT, 2},
+	    {"-v", LOG_LOGFMT, LOG_LOGFMT, 3},
+	    {"-q", LOG_LOGFMT, LOG_LOGFMT, 1},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, line) {
+		struct capture log;
+		struct options o;
+		struct values v;
+		char text[1024];
+
+		log_set_form(rows[i].before);
+		capture_begin(&log);
+		assert_int_equal(parse(&command, rows[i].line, &o, &v, &f), FAIL_NONE);
+		log_debug("a");
+		log_info("b");
+		log_warning("c");
+		assert_int_equal(capture_end_lines(&log, text, sizeof(text)), rows[i].lines);
+		assert_int_equal(log_form(), rows[i].form);
+	}
+	log_set_form(LOG_LOGFMT);
+	log_set_level(LOG_INFO);
+}
+
+/* ---- words that stand for an option elsewhere ---- */
+
+static void
+test_what_was_meant_is_offered_where_the_command_has_it(void **unused)
+{
+	static const struct option_row readers[] = {
+	    {.name = "world", .kind = OPTION_COUNT32, .at = AT(rank), .value = "W", .help = "w"},
+	    {.name = "domain", .kind = OPTION_TEXT, .at = AT(text), .value = "D", .help = "d"},
+	    {.name = "mix", .kind = OPTION_TEXT, .at = AT(text), .value = "M", .help = "m"}};
+	const struct command reader = {.name = "reader",
+	    .usage = "-c FILE\nand more",
+	    .common = OPTIONS_CONFIG | OPTIONS_PROPERTIES,
+	    .option = readers,
+	    .options_n = 3};
+	struct command mixer = reader, other = reader;
+	const struct {
+		const struct command *of;
+		const char *line; /* "@" is the file */
+		const char *says;
+	} rows[] = {
+	    {&reader, "--lanes 4", "unknown option --lanes (did you mean --world?)"},
+	    {&reader, "--world-size=4", "unknown option --world-size (did you mean --world?)"},
+	    {&other, "--world-size 4", "unknown option --world-size"},
+	    {&other, "--lanes 4",
+		"unknown option --lanes: it is a key of the configuration: give -s "
+		"mix.lanes=VALUE"},
+	    {&reader, "-c @ cod",
+		"unexpected argument: cod (did you mean --domain code? usage: riffle reader -c "
+		"FILE)"},
+	    {&mixer, "-c @ cod",
+		"unexpected argument: cod (did you mean domain code? `riffle reader` is about all "
+		"domains; usage: riffle reader -c FILE)"},
+	    {&reader, "-c @ prr",
+		"unexpected argument: prr (did you mean --mix pre? usage: riffle reader -c FILE)"},
+	    {&reader, "-c @ xyzzy",
+		"unexpected argument: xyzzy (did you mean --mix xyzzy? usage: riffle reader -c "
+		"FILE)"},
+	    {&reader, "pre",
+		"unexpected argument: pre (did you mean --mix pre? usage: riffle reader -c FILE)"},
+	    {&other, "-c @ pre", "unexpected argument: pre (usage: riffle reader -c FILE)"},
+	    {&bare, "--broker h:1 y", "unknown option --broker"},
+	    {&reader, "--broker-list h:1",
+		"unknown option --broker-list: the broker is bootstrap.servers of the "
+		"configuration, or -X bootstrap.servers=HOST:PORT"},
+	};
+
+	(void)unused;
+	mixer.option = &readers[2]; /* --mix alone */
+	mixer.options_n = 1;
+	other.options_n = 0;
+	folder_text("run.yml", "corpus: a\ntokenizer: {file: v}\nsequence_length: 8\n"
+			       "domains: {code: {train: x}, web: {train: y}}\n"
+			       "mix: {name: pre, global_batch: 8, lanes: 4, weights: uniform}\n");
+	EACH_NAMED_ROW(i, rows, line) {
+		const char *at = strchr(rows[i].line, '@');
+		char line[1024];
+		struct options o;
+		struct values v;
+
+		snprintf(line, sizeof(line), "%.*s%s%s",
+		    at == NULL ? (int)strlen(rows[i].line) : (int)(at - rows[i].line), rows[i].line,
+		    at == NULL ? "" : folder_path("run.yml"), at == NULL ? "" : at + 1);
+		assert_int_equal(parse(rows[i].of, line, &o, &v, &f), FAIL_USAGE);
+		assert_string_equal(f.text, rows[i].says);
+	}
+}
+
+static void
+test_the_folder_of_an_output_must_exist(void **unused)
+{
+	char expected[1024];
+
+	(void)unused;
+	assert_int_equal(options_check_folder("out", &f), FAIL_NONE);
+	assert_int_equal(options_check_folder("/out", &f), FAIL_NONE);
+	assert_int_equal(options_check_folder("/no/such/", &f), FAIL_NONE); /* no file's name */
+	assert_int_equal(options_check_folder(folder_path("out"), &f), FAIL_NONE);
+	assert_int_equal(options_check_folder(folder_path("a/b/out"), &f), FAIL_USAGE);
+	snprintf(expected, sizeof(expected),
+	    "--out %s: folder %s does not exist: `mkdir -p %s` makes it", folder_path("a/b/out"),
+	    folder_path("a/b"), folder_path("a/b"));
+	assert_string_equal(f.text, expected);
+	folder_text("file", "x"); /* another fault than a missing folder is said later */
+	assert_int_equal(options_check_folder(folder_path("file/x/out"), &f), FAIL_NONE);
+}
+
+static void
+test_auto_is_no_part_and_a_secret_comes_from_elsewhere(void **unused)
+{
+	char line[1024];
+	struct options o;
+	struct values v;
+	struct config *c;
+
+	(void)unused;
+	assert_int_equal(parse(&command, "--lane 1/4 --lane auto", &o, &v, &f), FAIL_NONE);
+	assert_int_equal(v.lane.part, 0);
+	assert_int_equal(v.lane.parts, 0);
+	folder_text("secret", "hunter2\n");
+	setenv("RIFFLE_TEST_SECRET", "hunter3", 1);
+	snprintf(line, sizeof(line),
+	    "-X sasl.password=file:%s -s kafka.ssl.key.password=env:RIFFLE_TEST_SECRET",
+	    folder_path("secret"));
+	assert_int_equal(parse(&command, line, &o, &v, &f), FAIL_NONE);
+	assert_int_equal(options_broker_config(&c, &o, &f), FAIL_NONE);
+	assert_string_equal(properties_value(&c->kafka, "sasl.password"), "hunter2");
+	assert_string_equal(properties_value(&c->kafka, "ssl.key.password"), "hunter3");
+	config_close(c);
+	unsetenv("RIFFLE_TEST_SECRET");
+}
+
 int
 main(void)
 {
@@ -774,6 +1087,17 @@ main(void)
 		test_a_command_with_a_file_takes_the_name_of_the_mix_as_an_override, folder_open,
 		folder_close),
 	    cmocka_unit_test(test_a_property_that_is_wrong_is_blamed_on_what_gave_it),
+	    cmocka_unit_test(test_the_help_shows_a_default_that_is_not_0),
+	    cmocka_unit_test_setup_teardown(
+		test_the_only_mix_of_a_broker_needs_no_name, mock_begin, mock_end),
+	    cmocka_unit_test(test_the_log_has_the_form_of_the_option_else_of_the_environment),
+	    cmocka_unit_test(test_a_command_line_sets_how_much_is_logged_and_how),
+	    cmocka_unit_test_setup_teardown(
+		test_what_was_meant_is_offered_where_the_command_has_it, folder_open, folder_close),
+	    cmocka_unit_test_setup_teardown(
+		test_the_folder_of_an_output_must_exist, folder_open, folder_close),
+	    cmocka_unit_test_setup_teardown(
+		test_auto_is_no_part_and_a_secret_comes_from_elsewhere, folder_open, folder_close),
 	};
 
 	return cmocka_run_group_tests_name("options", tests, NULL, NULL);

@@ -6,6 +6,7 @@
 
 #include "cli/config/init_print.h"
 #include "common/base/log.h"
+#include "tests/unit/capture.h"
 #include "tests/unit/folder.h"
 #include "tests/unit/printed.h"
 #include "tests/unit/tiktoken_file.h"
@@ -614,6 +615,11 @@ test_a_pattern_takes_what_the_domain_has_and_no_more(void **unused)
 		{"x/a.jsonl", "x/y/b.jsonl", "x/z/c.jsonl!"}},
 	    {"    train: [\"d/x/y/*.jsonl\"]\n    valid: [\"d/x/z/val/*.jsonl\"]\n",
 		{"x/y/a.jsonl", "x/y/b.jsonl", "x/z/val/c.jsonl"}},
+	    /* a folder is not below another one whose name its own name begins with */
+	    {"    train: [\"d/train/**/*.jsonl\"]\n    valid: [\"d/valid/*.jsonl\"]\n",
+		{"train/x/a.jsonl", "train/xy/b.jsonl", "valid/c.jsonl"}},
+	    {"    train: [\"d/train/**/*.jsonl\"]\n    valid: [\"d/valid/*.jsonl\"]\n",
+		{"train/xy/a.jsonl", "train/xz/b.jsonl", "valid/c.jsonl"}},
 	};
 	char *const root[] = {(char[]){"d"}};
 
@@ -695,12 +701,14 @@ test_sizes_have_the_unit_that_is_next_below(void **unused)
 	    {"1 file, 1.0 GB as stored", 1000000000},
 	};
 	char *const root[] = {(char[]){"d"}};
+	struct printed p;
 
 	(void)unused;
 	put("d/a.txt", "x");
+	print_init(&p, root, 1, NULL);
+	part_is(&p, "  # weights", "\nkafka",
+	    "  # weights: {\"d\": 1.0000}  # their shares of the bytes\n");
 	EACH_NAMED_ROW(i, rows, text) {
-		struct printed p;
-
 		assert_int_equal(truncate("d/a.txt", rows[i].bytes), 0);
 		print_init(&p, root, 1, NULL);
 		part_is(&p, "1 file", ";", rows[i].text);
@@ -814,6 +822,8 @@ test_the_tokenizer_is_tried_and_its_pattern_known_by_its_name(void **unused)
 	(void)unused;
 	EACH_NAMED_ROW(i, rows, file) {
 		struct printed p;
+		struct capture log;
+		char said[2048], expected[256];
 		char name[64];
 		size_t n = (size_t)snprintf(name, sizeof(name), "%s", rows[i].file);
 		bool broken = name[n - 1] == '!';
@@ -822,9 +832,20 @@ test_the_tokenizer_is_tried_and_its_pattern_known_by_its_name(void **unused)
 			name[n - 1] = '\0';
 		put("d/a.txt", "x");
 		folder_write(name, bytes, broken ? 7 : bytes_n);
+		capture_begin(&log);
 		print_init(&p, root, 1, rows[i].given);
+		capture_end_lines(&log, said, sizeof(said));
 		part_is(&p, rows[i].says[0] == '#' ? "# This" : "tokenizer:", "\nsequence",
 		    rows[i].says);
+		if (rows[i].says[0] == '#') {
+			snprintf(expected, sizeof(expected),
+			    " warning config: INIT-TOKENIZER %s cannot be used as it is: "
+			    "tokenizer ",
+			    rows[i].given != NULL ? rows[i].given : name);
+			assert_non_null(strstr(said, expected));
+		} else {
+			assert_string_equal(said, "");
+		}
 		assert_int_equal(unlink(name), 0);
 	}
 	free(bytes);

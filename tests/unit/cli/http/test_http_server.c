@@ -33,6 +33,13 @@ static atomic_int under_way; /* large answers that were not released */
 
 static char path[64]; /* of the last request, and how many arguments it had */
 static size_t arguments_n;
+static char request[512]; /* what else the handler gets of it */
+
+static const char *
+or_none(const char *text)
+{
+	return text == NULL ? "-" : text;
+}
 
 static void
 head(void *of, void *state, const struct http_request *q, struct http_answer *a)
@@ -41,6 +48,13 @@ head(void *of, void *state, const struct http_request *q, struct http_answer *a)
 	*(char *)state = q->path[1];
 	arguments_n = q->arguments_n;
 	snprintf(path, sizeof(path), "%s", q->path);
+	snprintf(request, sizeof(request),
+	    "%s host=%s origin=%s auth=%s cookie=%s type=%s "
+	    "custom=%s %s=%s",
+	    q->method, or_none(q->host), or_none(q->origin), or_none(q->authorization),
+	    or_none(q->cookie), or_none(q->content_type), or_none(q->custom),
+	    q->arguments_n == 0 ? "-" : q->argument[0].name,
+	    q->arguments_n == 0 ? "-" : or_none(q->argument[0].value));
 	if (strcmp(q->method, "GET") != 0)
 		http_answer_word(a, 405, HTTP_TEXT, "GET only\n");
 }
@@ -59,8 +73,30 @@ whole(void *of, void *state, struct http_call *call, char **body, size_t n, stru
 	char *what = state;
 	pthread_t thread;
 
-	(void)of, (void)body, (void)n;
-	if (*what == 'l') {
+	(void)of;
+	if (*what == 'b') { /* the body, back */
+		char *copy = malloc(n + 1);
+
+		assert_non_null(copy);
+		memcpy(copy, n == 0 ? "" : *body, n);
+		copy[n] = '\0';
+		http_answer_text(a, 200, HTTP_JSON, copy);
+	} else if (*what == 'm') { /* no memory */
+		http_answer_text(a, 200, HTTP_JSON, NULL);
+	} else if (*what >= '2' && *what <= '5') {
+		http_answer_word(a, (unsigned)strtoul(path + 1, NULL, 10), HTTP_TEXT, "a word\n");
+	} else if (*what == 'h') {
+		*a = (struct http_answer){.status = 200,
+		    .type = "text/html",
+		    .policy = "default-src 'self'",
+		    .allow = "GET, HEAD",
+		    .location = "/there",
+		    .cookie = "a=b"};
+		a->part[0].bytes = "first ";
+		a->part[0].n = 6;
+		a->part[1].bytes = "second, and not this";
+		a->part[1].n = 6;
+	} else if (*what == 'l') {
 		*a = (struct http_answer){
 		    .status = 200, .type = HTTP_TEXT, .release = release, .of = &under_way};
 		a->part[0].bytes = large;
@@ -137,6 +173,158 @@ status_of(int fd, size_t *bytes)
 	if (bytes != NULL)
 		*bytes = n;
 	return status;
+}
+
+/* The whole answer, with "\r" left out. */
+static const char *
+text_of(int fd)
+{
+	static char text[HTTP_BODY_BYTES + 4096];
+	size_t n = 0, kept = 0;
+	ssize_t got;
+
+	assert_true(fd >= 0);
+	while ((got = recv(fd, text + n, sizeof(text) - 1 - n, 0)) > 0)
+		n += (size_t)got;
+	close(fd);
+	for (size_t i = 0; i < n; i++)
+		if (text[i] != '\r')
+			text[kept++] = text[i];
+	text[kept] = '\0';
+	return text;
+}
+
+static void
+test_an_answer_has_its_headers_and_its_parts(void **unused)
+{
+	static const char *const always[] = {"\nX-Content-Type-Options: nosniff\n",
+	    "\nX-Frame-Options: DENY\n", "\nReferrer-Policy: no-referrer\n",
+	    "\nCross-Origin-Resource-Policy: same-origin\n", "\nCache-Control: no-store\n"};
+	static const struct {
+		const char *asks, *has[5], *lacks[5], *body;
+	} rows[] = {
+	    {GET("ok"),
+		{"HTTP/1.1 200 ", "\nContent-Type: text/plain; charset=utf-8\n",
+		    "\nContent-Security-Policy: default-src 'none'; frame-ancestors 'none'\n",
+		    "\nContent-Length: 3\n"},
+		{"\nAllow:", "\nLocation:", "\nSet-Cookie:", "\nWWW-Authenticate:",
+		    "\nRetry-After:"},
+		"ok\n"},
+	    {GET("headers"),
+		{"\nContent-Security-Policy: default-src 'self'\n", "\nAllow: GET, HEAD\n",
+		    "\nLocation: /there\n", "\nSet-Cookie: a=b\n", "\nContent-Type: text/html\n"},
+		{"'none'"}, "first second"},
+	    {GET("401"), {"HTTP/1.1 401 ", "\nWWW-Authenticate: Bearer\n"}, {"\nRetry-After:"},
+		"a word\n"},
+	    {GET("403"), {"HTTP/1.1 403 "}, {"\nRetry-After:", "\nWWW-Authenticate:"}, "a word\n"},
+	    {GET("429"), {"HTTP/1.1 429 ", "\nRetry-After: 2\n"}, {"\nWWW-Authenticate:"},
+		"a word\n"},
+	    {GET("503"), {"HTTP/1.1 503 ", "\nRetry-After: 2\n"}, {"\nWWW-Authenticate:"},
+		"a word\n"},
+	};
+	struct http_server *s = open_server();
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, asks) {
+		const char *text = text_of(ask(s, rows[i].asks)), *body = strstr(text, "\n\n");
+
+		assert_non_null(body);
+		assert_string_equal(body + 2, rows[i].body);
+		for (size_t k = 0; k < 5; k++) {
+			assert_non_null(strstr(text, always[k]));
+			if (rows[i].has[k] != NULL)
+				assert_non_null(strstr(text, rows[i].has[k]));
+			if (rows[i].lacks[k] != NULL)
+				assert_null(strstr(text, rows[i].lacks[k]));
+		}
+	}
+	assert_string_equal(text_of(ask(s, GET("memory"))), ""); /* the connection is closed */
+	http_server_close(s);
+}
+
+static void
+test_the_handler_gets_all_of_a_request(void **unused)
+{
+	static char body[HTTP_BODY_BYTES + 2], text[HTTP_BODY_BYTES + 512];
+	static const size_t sizes[] = {0, 1, 100000, HTTP_BODY_BYTES, HTTP_BODY_BYTES + 1};
+	struct http_server *s = open_server();
+
+	(void)unused;
+	text_of(
+	    ask(s, "GET /ok?a=b%20c HTTP/1.1\r\nHost: h:1\r\nOrigin: o\r\nAuthorization: Bearer "
+		   "t\r\nCookie: c=d\r\nContent-Type: application/json\r\nX-Riffle: 1\r\n"
+		   "Connection: close\r\n\r\n"));
+	assert_string_equal(request,
+	    "GET host=h:1 origin=o auth=Bearer t cookie=c=d type=application/json custom=1 a=b c");
+	text_of(ask(s, GET("ok")));
+	assert_string_equal(
+	    request, "GET host=localhost origin=- auth=- cookie=- type=- custom=- -=-");
+	text_of(ask(s, GET("ok?x")));
+	assert_string_equal(
+	    request, "GET host=localhost origin=- auth=- cookie=- type=- custom=- x=-");
+	EACH_ROW(i, sizes) {
+		const char *got;
+
+		for (size_t k = 0; k < sizes[i]; k++)
+			body[k] = (char)('a' + k % 23 + k / 1000 % 3);
+		body[sizes[i]] = '\0';
+		snprintf(text, sizeof(text),
+		    "GET /body HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: "
+		    "%zu\r\n\r\n%s",
+		    sizes[i], body);
+		got = text_of(ask(s, text));
+		assert_non_null(strstr(got, "\n\n"));
+		got = strstr(got, "\n\n") + 2;
+		assert_string_equal(got,
+		    sizes[i] > HTTP_BODY_BYTES ? "{\"error\":\"the request is too large\"}" : body);
+	}
+	http_server_close(s);
+}
+
+static void
+test_a_server_that_cannot_listen_says_where_and_why(void **unused)
+{
+	struct http_server *s = open_server(), *other;
+	struct endpoint at = {.host = "127.0.0.1", .loopback = true};
+	struct sockaddr_in *in = (struct sockaddr_in *)&at.at;
+	struct http_options o = {.option = "--metrics", .at = &at};
+	char expected[256];
+
+	(void)unused;
+	snprintf(expected, sizeof(expected), "127.0.0.1:%s", http_server_port(s));
+	assert_string_equal(http_server_address(s), expected);
+	assert_false(http_server_full(s));
+	in->sin_family = AF_INET;
+	in->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	in->sin_port = htons((uint16_t)strtoul(http_server_port(s), NULL, 10));
+	at.at_n = sizeof(*in);
+	snprintf(at.port, sizeof(at.port), "%s", http_server_port(s));
+	assert_int_equal(http_server_open(&other, &o, &f), FAIL_IO);
+	snprintf(expected, sizeof(expected),
+	    "--metrics: listening on 127.0.0.1, port %s: Address already in use", at.port);
+	assert_string_equal(f.text, expected);
+	o.cert = "/no/cert";
+	o.key = "/no/key";
+	assert_int_equal(http_server_open(&other, &o, &f), FAIL_IO);
+	assert_string_equal(f.text, "--tls-cert: opening /no/cert: No such file or directory");
+	o.cert = "/dev/null";
+	assert_int_equal(http_server_open(&other, &o, &f), FAIL_IO);
+	assert_string_equal(f.text, "--tls-key: opening /no/key: No such file or directory");
+	o.cert = "/";
+	assert_int_equal(http_server_open(&other, &o, &f), FAIL_IO);
+	assert_string_equal(f.text, "--tls-cert: reading /: Is a directory");
+	in->sin_port = 0;
+	o.cert = o.key = "/dev/null"; /* neither certificate nor key */
+	assert_int_equal(http_server_open(&other, &o, &f), FAIL_NONE);
+	assert_int_equal(
+	    http_server_start(other, &(struct http_handler){.head = head, .whole = whole}, &f),
+	    FAIL_IO);
+	snprintf(
+	    expected, sizeof(expected), "starting to answer at %s: ", http_server_address(other));
+	assert_memory_equal(f.text, expected, strlen(expected));
+	http_server_close(other);
+	http_server_close(s);
+	http_server_close(NULL);
 }
 
 static void
@@ -289,6 +477,9 @@ main(void)
 	    cmocka_unit_test(test_a_call_is_answered_when_another_thread_resumes_it),
 	    cmocka_unit_test(test_any_number_of_arguments_is_answered),
 	    cmocka_unit_test(test_a_nul_does_not_cut_a_path),
+	    cmocka_unit_test(test_an_answer_has_its_headers_and_its_parts),
+	    cmocka_unit_test(test_the_handler_gets_all_of_a_request),
+	    cmocka_unit_test(test_a_server_that_cannot_listen_says_where_and_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -92,6 +92,56 @@ test_a_body_that_is_no_change_is_refused_with_what_is_wrong(void **unused)
 	}
 }
 
+/* Both ends of each range, with the whole sentence. */
+static void
+test_a_number_and_a_text_have_their_limits(void **unused)
+{
+	static const struct {
+		const char *value; /* of a change by "ann" */
+		const char *says;  /* NULL: it is taken */
+	} rows[] = {
+	    {"\"global_batch\": 1", NULL},
+	    {"\"global_batch\": 1048576", NULL},
+	    {"\"global_batch\": 1048577", "global_batch: must be a whole number from 1 to 1048576"},
+	    {"\"lr_scale\": 1, \"at_step\": 0", NULL},
+	    {"\"lr_scale\": 1, \"at_step\": 4611686018427387904", NULL},
+	    {"\"lr_scale\": 1, \"at_step\": 4611686018427387905",
+		"at_step: must be a whole number from 0 to 4611686018427387904"},
+	    {"\"lr_scale\": \"1\"", "lr_scale: must be a number above 0"},
+	    {"\"temperature\": 1e-300", NULL},
+	    {"\"lr_scale\": 1, \"id\": \"a b ~\"", NULL},
+	    {"\"lr_scale\": 1, \"id\": \"a\\u007f\"",
+		"id: must be a text of 1 to 100 bytes, in one line"},
+	    {"\"lr_scale\": 1, \"id\": \"\\u001f\"",
+		"id: must be a text of 1 to 100 bytes, in one line"},
+	    {"\"lr_scale\": 1, \"id\": \"\"", "id: must be a text of 1 to 100 bytes, in one line"},
+	    {"\"weights\": {\"web\": 0}", NULL},
+	    {"\"weights\": {\"web\": true}", "weights: web: must be a number"},
+	    {"\"weights\": {\"\": 1}", "weights: not the name of a domain: "},
+	    {"\"weights\": 1",
+		"weights: must be an object of at most 4096 domains, {\"DOMAIN\": WEIGHT}"},
+	    {"\"lr_scale\": 1, \"dry_run\": null", "dry_run: must be true or false"},
+	    {"\"lr_scale\": 1, \"dry_run\": false", NULL},
+	    {"\"x\": 1",
+		"x: not a key of a change (weights, temperature, lr_scale, global_batch, at_step, "
+		"id, who, dry_run)"},
+	    {"\"at_step\": 1",
+		"no change is given: weights, temperature, lr_scale or global_batch"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, value) {
+		struct serve_change c;
+		char body[512];
+
+		snprintf(body, sizeof(body), "{\"who\": \"ann\", %s}", rows[i].value);
+		assert_int_equal(parse(&c, body), rows[i].says == NULL ? FAIL_NONE : FAIL_USAGE);
+		assert_string_equal(f.text, rows[i].says == NULL ? "" : rows[i].says);
+		serve_change_clear(&c);
+		assert_true(c.word == NULL && c.words_n == 0 && c.id == NULL && c.who == NULL);
+	}
+}
+
 static void
 test_a_name_is_as_long_as_it_may_be(void **unused)
 {
@@ -118,6 +168,7 @@ main(void)
 	    cmocka_unit_test(test_a_whole_change_is_taken),
 	    cmocka_unit_test(test_what_is_left_out_is_as_it_is),
 	    cmocka_unit_test(test_a_body_that_is_no_change_is_refused_with_what_is_wrong),
+	    cmocka_unit_test(test_a_number_and_a_text_have_their_limits),
 	    cmocka_unit_test(test_a_name_is_as_long_as_it_may_be),
 	};
 

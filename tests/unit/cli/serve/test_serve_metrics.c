@@ -124,6 +124,23 @@ test_what_is_not_known_has_no_metric(void **unused)
 	full_status_end(&st);
 }
 
+static void
+test_whether_it_is_up_is_a_metric_of_its_own(void **unused)
+{
+	(void)unused;
+	for (int up = 0; up < 2; up++) {
+		char *text = serve_metrics_up("pre", up == 1);
+		const char *sample;
+
+		assert_non_null(text);
+		sample = strstr(text, "\nriffle_up{");
+		assert_non_null(sample);
+		assert_string_equal(sample,
+		    up == 1 ? "\nriffle_up{mix=\"pre\"} 1\n" : "\nriffle_up{mix=\"pre\"} 0\n");
+		free(text);
+	}
+}
+
 /* Earlier epochs and the position count towards the last pass. */
 static void
 test_a_domain_ends_after_its_last_pass(void **unused)
@@ -181,6 +198,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_each_metric_is_that_of_its_field),
 	    cmocka_unit_test(test_what_is_not_known_has_no_metric),
+	    cmocka_unit_test(test_whether_it_is_up_is_a_metric_of_its_own),
 	    cmocka_unit_test(test_a_domain_ends_after_its_last_pass),
 	};
 

@@ -412,6 +412,140 @@ test_arguments_are_known_once_and_in_range(void **unused)
 	assert_int_equal(judge(&open_rules, q).status, 400);
 }
 
+/* Whole verdicts, with their sentences. */
+static void
+test_a_refusal_says_what_to_send(void **unused)
+{
+#define ASKS(m, p) .method = (m), .path = (p)
+	static const struct {
+		const char *method, *path;
+		const struct serve_rules *rules;
+		const char *host, *name, *value;
+		const char *authorization, *custom, *origin, *type;
+		unsigned status;
+		const char *why, *allow;
+	} rows[] = {
+	    {ASKS("GET", "/metrics"), .rules = &open_rules, .host = "evil", .status = 421,
+		.why = "the Host of the request is neither an address nor localhost: where that "
+		       "name is right, start riffle serve with --host NAME"},
+	    {ASKS("GET", "/none"), .rules = &open_rules, .host = "localhost", .status = 404,
+		.why = "there is no such path; / is the page, /api/v1/status the status"},
+	    {ASKS("POST", "/metrics"), .rules = &open_rules, .host = "localhost", .status = 405,
+		.why = "/metrics is asked with GET", .allow = "GET, HEAD"},
+	    {ASKS("HEAD", "/api/v1/weights"), .rules = &closed_rules, .host = "box", .status = 405,
+		.why = "/api/v1/weights is asked with POST", .allow = "POST"},
+	    {ASKS("GET", "/"), .rules = &open_rules, .host = "localhost", .name = "token",
+		.value = "", .status = 400, .why = "no token is needed here: leave out ?token="},
+	    {ASKS("GET", "/"), .rules = &closed_rules, .host = "box", .name = "token", .value = "x",
+		.status = 401, .why = "the token is not that of --token-file"},
+	    {ASKS("GET", "/"), .rules = &closed_rules, .host = "box", .name = "token",
+		.value = TOKEN, .status = 303, .why = ""},
+	    {ASKS("GET", "/"), .rules = &closed_rules, .host = "box", .status = 401,
+		.why = "a token is needed: send Authorization: Bearer TOKEN, or open /?token=TOKEN "
+		       "once in this browser; the server was started with --token-file"},
+	    {ASKS("POST", "/api/v1/weights"), .rules = &reading_rules, .host = "localhost",
+		.authorization = "Bearer " TOKEN, .status = 403,
+		.why = "this server only reads: it was started without --allow-changes; `riffle "
+		       "weights` changes the mix"},
+	    {ASKS("POST", "/api/v1/weights"), .rules = &closed_rules, .host = "box",
+		.authorization = "Bearer " TOKEN, .custom = "2", .status = 403,
+		.why = "a change needs the header X-Riffle: 1"},
+	    {ASKS("POST", "/api/v1/weights"), .rules = &closed_rules, .host = "box",
+		.authorization = "Bearer " TOKEN, .custom = "1", .origin = "http://x",
+		.status = 403, .why = "a change from a page of another origin is refused"},
+	    {ASKS("POST", "/api/v1/weights"), .rules = &closed_rules, .host = "box",
+		.authorization = "Bearer " TOKEN, .custom = "1", .type = "APPLICATION/json2",
+		.status = 415, .why = "a change is JSON: send Content-Type: application/json"},
+	    {ASKS("GET", "/api/v1/history"), .rules = &open_rules, .host = "localhost", .name = "x",
+		.status = 400,
+		.why = "/api/v1/history takes no argument of that name: it has from, to, points, "
+		       "losses_from"},
+	    {ASKS("GET", "/api/v1/plan"), .rules = &open_rules, .host = "localhost", .name = "x",
+		.status = 400, .why = "/api/v1/plan takes no argument of that name: it has steps"},
+	    {ASKS("GET", "/readyz"), .rules = &closed_rules, .host = "evil", .name = "x",
+		.status = 400, .why = "/readyz takes no argument of that name: it has none"},
+	    {ASKS("GET", "/api/v1/history"), .rules = &open_rules, .host = "localhost",
+		.name = "to", .value = "x", .status = 400,
+		.why = "to is a whole number from 0 to 4611686018427387904"},
+	    {ASKS("GET", "/api/v1/history"), .rules = &open_rules, .host = "localhost",
+		.name = "from", .value = "x", .status = 400,
+		.why = "from is a whole number from 0 to 4611686018427387904"},
+	    {ASKS("GET", "/api/v1/history"), .rules = &open_rules, .host = "localhost",
+		.name = "losses_from", .value = "x", .status = 400,
+		.why = "losses_from is a whole number from 0 to 4611686018427387904"},
+	    {ASKS("GET", "/api/v1/history"), .rules = &open_rules, .host = "localhost",
+		.name = "points", .value = "1", .status = 400,
+		.why = "points is a whole number from 2 to 4096"},
+	    {ASKS("GET", "/api/v1/plan"), .rules = &open_rules, .host = "localhost",
+		.name = "steps", .value = "0", .status = 400,
+		.why = "steps is a whole number from 1 to 1000000"},
+	    {ASKS("GET", "/api/v1/steps/x"), .rules = &open_rules, .host = "localhost",
+		.status = 400, .why = "the step is a whole number from 0 to 4611686018427387904"},
+	};
+	struct http_request twice = {
+	    .host = "localhost", .path = "/api/v1/history", .arguments_n = 3};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, path) {
+		struct http_request q = {.method = rows[i].method,
+		    .path = rows[i].path,
+		    .host = rows[i].host,
+		    .authorization = rows[i].authorization,
+		    .custom = rows[i].custom,
+		    .origin = rows[i].origin,
+		    .content_type = rows[i].type,
+		    .arguments_n = rows[i].name != NULL};
+		struct serve_verdict v;
+
+		q.argument[0].name = rows[i].name;
+		q.argument[0].value = rows[i].value;
+		v = judge(rows[i].rules, q);
+		assert_int_equal(v.status, rows[i].status);
+		assert_string_equal(v.why, rows[i].why);
+		assert_int_equal(v.allow != NULL, rows[i].allow != NULL);
+		if (v.allow != NULL)
+			assert_string_equal(v.allow, rows[i].allow);
+	}
+	twice.argument[0].name = "points";
+	twice.argument[0].value = "2";
+	twice.argument[1].name = twice.argument[2].name = "to";
+	twice.argument[1].value = twice.argument[2].value = "3";
+	assert_string_equal(judge(&open_rules, twice).why, "argument to is given twice");
+}
+
+/* What a request leaves out is at its default; each number goes to its own place. */
+static void
+test_a_verdict_holds_the_numbers_of_its_request(void **unused)
+{
+	static const char *const names[] = {"from", "to", "points", "losses_from"};
+	static const char *const values[] = {"11", "12", "13", "0"};
+	struct http_request q = {.host = "localhost", .path = "/api/v1/history"};
+	struct serve_verdict v = judge(&open_rules, q);
+
+	(void)unused;
+	assert_true(
+	    v.range.from == 0 && v.range.to == LIMIT_STEP && v.range.points == SERVE_POINTS);
+	assert_true(v.range.losses_from == 0 && v.steps == 0 && v.step == 0);
+	q.arguments_n = 4;
+	for (size_t i = 0; i < 4; i++) {
+		q.argument[i].name = names[i];
+		q.argument[i].value = values[i];
+	}
+	v = judge(&open_rules, q);
+	assert_int_equal(v.status, 200);
+	assert_true(v.range.from == 11 && v.range.to == 12 && v.range.points == 13);
+	assert_true(v.range.losses_from == 0 && v.steps == 0 && v.step == 0);
+	assert_int_equal(ask("/api/v1/history", "to", "0").range.to, 0);
+	q = (struct http_request){.host = "localhost", .path = "/api/v1/steps/4611686018427387904"};
+	v = judge(&open_rules, q);
+	assert_int_equal(v.status, 200);
+	assert_int_equal(v.step, LIMIT_STEP);
+	assert_int_equal(v.steps, 0);
+	q.path = "/api/v1/steps/4611686018427387905";
+	assert_int_equal(judge(&open_rules, q).status, 400);
+	assert_int_equal(ask("/api/v1/plan", "steps", "1").steps, 1);
+}
+
 int
 main(void)
 {
@@ -424,6 +558,8 @@ main(void)
 	    cmocka_unit_test(test_a_change_needs_the_option_a_token_the_header_the_origin_and_json),
 	    cmocka_unit_test(test_a_page_changes_weights_of_the_server_that_it_came_from_alone),
 	    cmocka_unit_test(test_arguments_are_known_once_and_in_range),
+	    cmocka_unit_test(test_a_refusal_says_what_to_send),
+	    cmocka_unit_test(test_a_verdict_holds_the_numbers_of_its_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,7 @@
 #include "cli/serve/serve_work.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "cli/inspect/inspect_lines.h"
 #include "cli/inspect/inspect_output.h"
@@ -14,9 +15,15 @@
 #include "cli/request/weights_request.h"
 #include "consumer/plan/config_plan.h"
 #include "consumer/replay/published_step.h"
-#include "tests/unit/test.h"
+#include "tests/unit/capture.h"
 
 /* ---- the commands by script ---- */
+
+static const struct config config = {.mix = {.name = (char[]){"pre"}}};
+static const struct options reload;
+static int lines_of, output_of, forecast_of; /* for their addresses */
+static struct config_plan_length length_of;
+static atomic_int opened; /* and not closed yet */
 
 /* What fails, and how; "": nothing. */
 static struct {
@@ -48,9 +55,11 @@ enum fail_code
 published_step_open(struct published_step *out, const char *mix, const struct config *c,
     uint64_t step, struct failure *f)
 {
-	(void)out, (void)c;
+	assert_ptr_equal(c, &config);
 	assert_string_equal(mix, "pre");
 	script.steps = step;
+	*out = (struct published_step){.lanes = 3, .derived = step == 8};
+	opened++;
 	pthread_mutex_lock(&lock);
 	begun_n++;
 	pthread_cond_broadcast(&changed);
@@ -63,22 +72,29 @@ published_step_open(struct published_step *out, const char *mix, const struct co
 void
 published_step_close(struct published_step *s)
 {
-	(void)s;
+	assert_int_equal(s->lanes, 3);
+	opened--;
 }
 
 enum fail_code
 inspect_lines_open(struct inspect_lines **out, const char *mix, const struct config *c,
     const struct published_step *s, int64_t lane, struct failure *f)
 {
-	(void)out, (void)mix, (void)c, (void)s;
+	assert_string_equal(mix, "pre");
+	assert_ptr_equal(c, &config);
+	assert_int_equal(s->lanes, 3);
 	assert_int_equal(lane, -1);
-	return call("lines", f);
+	if (call("lines", f) != FAIL_NONE)
+		return f->code;
+	*out = (struct inspect_lines *)&lines_of;
+	opened++;
+	return FAIL_NONE;
 }
 
 void
 inspect_lines_close(struct inspect_lines *l)
 {
-	(void)l;
+	opened -= l != NULL;
 }
 
 static FILE *step_to;
@@ -87,17 +103,23 @@ enum fail_code
 inspect_output_open(
     struct inspect_output **out, const struct inspect_output_options *o, struct failure *f)
 {
-	(void)out;
-	assert_true(o->json);
+	assert_true(o->json && !o->ids && o->text == NULL);
+	assert_ptr_equal(o->lines, (struct inspect_lines *)&lines_of);
+	assert_int_equal(o->derived, script.steps == 8);
 	step_to = o->to;
-	return call("output", f);
+	if (call("output", f) != FAIL_NONE)
+		return f->code;
+	*out = (struct inspect_output *)&output_of;
+	opened++;
+	return FAIL_NONE;
 }
 
 enum fail_code
 inspect_output_step(
     struct inspect_output *o, const struct published_step *s, int64_t lane, struct failure *f)
 {
-	(void)o, (void)s;
+	assert_ptr_equal(o, (struct inspect_output *)&output_of);
+	assert_int_equal(s->lanes, 3);
 	assert_int_equal(lane, -1);
 	fprintf(step_to, "the step");
 	return call("print", f);
@@ -106,10 +128,11 @@ inspect_output_step(
 void
 inspect_output_close(struct inspect_output *o)
 {
-	(void)o;
+	opened -= o != NULL;
 }
 
 static uint32_t batch, phase_batch;
+static bool no_mix;
 
 enum fail_code
 options_config_named(
@@ -117,10 +140,10 @@ options_config_named(
 {
 	struct config *c = calloc(1, sizeof(*c));
 
-	(void)o;
+	assert_ptr_equal(o, &reload);
 	assert_string_equal(mix, "named");
 	*out = c;
-	c->mix.name = strdup("pre");
+	c->mix.name = no_mix ? NULL : strdup("pre");
 	c->mix.global_batch = batch;
 	if (phase_batch > 0) {
 		c->mix.phases = calloc(1, sizeof(*c->mix.phases));
@@ -133,28 +156,34 @@ options_config_named(
 enum fail_code
 plan_lengths_ask(struct plan_lengths *out, struct config *c, struct failure *f)
 {
-	(void)out, (void)c;
+	assert_string_equal(c->mix.name, "pre");
+	out->length = &length_of;
+	opened++;
 	return call("lengths", f);
 }
 
 uint64_t
 plan_lengths_steps(const struct plan_lengths *lengths, const struct config *c)
 {
-	(void)lengths, (void)c;
+	assert_ptr_equal(lengths->length, &length_of);
+	assert_string_equal(c->mix.name, "pre");
 	return script.lengths_steps;
 }
 
 void
 plan_lengths_close(struct plan_lengths *p)
 {
-	(void)p;
+	assert_ptr_equal(p->length, &length_of);
+	opened--;
 }
 
 enum fail_code
 config_plan_open(struct config_plan *out, const struct config *c,
     const struct config_plan_length *length, struct failure *f)
 {
-	(void)out, (void)c, (void)length;
+	(void)out;
+	assert_string_equal(c->mix.name, "pre");
+	assert_ptr_equal(length, &length_of);
 	return call("plan", f);
 }
 
@@ -168,21 +197,27 @@ enum fail_code
 forecast_open(struct forecast **out, const struct mixer_plan *plan, uint64_t steps,
     const struct stop *stop, struct failure *f)
 {
-	(void)out, (void)plan, (void)stop;
+	(void)plan;
+	assert_null(stop);
 	script.steps = steps;
-	return call("forecast", f);
+	if (call("forecast", f) != FAIL_NONE)
+		return f->code;
+	*out = (struct forecast *)&forecast_of;
+	opened++;
+	return FAIL_NONE;
 }
 
 void
 forecast_close(struct forecast *fc)
 {
-	(void)fc;
+	opened -= fc != NULL;
 }
 
 enum fail_code
 plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, struct failure *f)
 {
-	(void)fc, (void)c;
+	assert_ptr_equal(fc, (const struct forecast *)&forecast_of);
+	assert_string_equal(c->mix.name, "pre");
 	fprintf(to, "the plan");
 	return call("print", f);
 }
@@ -190,22 +225,30 @@ plan_print_json(const struct forecast *fc, const struct config *c, FILE *to, str
 enum fail_code
 request_open(struct request **out, const struct request_options *o, struct failure *f)
 {
-	*out = (struct request *)&script;
 	assert_string_equal(o->mix, "pre");
-	return call("open", f);
+	assert_ptr_equal(o->properties, &config.kafka);
+	assert_non_null(o->stop);
+	if (call("open", f) != FAIL_NONE)
+		return f->code;
+	*out = (struct request *)&script;
+	opened++;
+	return FAIL_NONE;
 }
 
 void
 request_close(struct request *r)
 {
-	(void)r;
+	assert_ptr_equal(r, (struct request *)&script);
+	opened--;
 }
+
+static const struct ledger last_record;
 
 const struct ledger *
 request_ledger(const struct request *r)
 {
-	(void)r;
-	return NULL;
+	assert_ptr_equal(r, (const struct request *)&script);
+	return &last_record;
 }
 
 enum request_sent
@@ -219,9 +262,14 @@ enum fail_code
 weights_request(struct control *out, const struct weights_request_change *change,
     const struct ledger *last, const struct config *c, struct failure *f)
 {
-	(void)last, (void)c;
+	assert_ptr_equal(last, &last_record);
+	assert_ptr_equal(c, &config);
 	assert_int_equal(change->words_n, 1);
 	assert_string_equal(change->word[0], "web=2");
+	assert_true(change->temperature == (change->id == NULL ? 0 : 3));
+	assert_true(change->lr_scale == (change->id == NULL ? 0 : 0.5));
+	assert_int_equal(change->global_batch, change->id == NULL ? 0 : 32);
+	assert_int_equal(change->at_step, change->id == NULL ? -1 : 77);
 	out->id = strdup(change->id == NULL ? "new" : change->id);
 	out->who = strdup("this process");
 	return call("weights", f);
@@ -231,7 +279,8 @@ enum fail_code
 request_print(struct request *r, const struct control *c, size_t n,
     const struct request_print_how *how, struct failure *f)
 {
-	(void)r;
+	assert_ptr_equal(r, (struct request *)&script);
+	assert_ptr_equal(how->config, &config);
 	assert_int_equal(n, 1);
 	assert_true(how->json);
 	if (script.failing == NULL || script.printed)
@@ -263,7 +312,6 @@ wait_done(int n)
 	pthread_mutex_unlock(&lock);
 }
 
-static const struct config config = {.mix = {.name = (char[]){"pre"}}};
 static struct serve_work *w;
 
 static int
@@ -274,7 +322,7 @@ open_work(void **unused)
 	batch = 16;
 	phase_batch = 0;
 	memset(&script, 0, sizeof(script));
-	return serve_work_open(&w, &config, NULL, "named", &f) == FAIL_NONE ? 0 : -1;
+	return serve_work_open(&w, &config, &reload, "named", &f) == FAIL_NONE ? 0 : -1;
 }
 
 static int
@@ -287,8 +335,11 @@ close_work(void **unused)
 	return 0;
 }
 
-#define CHANGE    "{\"weights\":{\"web\":2},\"who\":\"ann\"}"
-#define CHANGE_ID "{\"weights\":{\"web\":2},\"who\":\"ann\",\"id\":\"q1\",\"dry_run\":true}"
+#define CHANGE "{\"weights\":{\"web\":2},\"who\":\"ann\"}"
+#define CHANGE_ID                                                                                  \
+	"{\"weights\":{\"web\":2},\"who\":\"ann\",\"id\":\"q1\",\"dry_run\":true,\"temperature\":" \
+	"3,"                                                                                       \
+	"\"lr_scale\":0.5,\"global_batch\":32,\"at_step\":77}"
 
 static void
 test_a_job_is_answered_as_its_command_ends(void **unused)
@@ -341,6 +392,14 @@ test_a_job_is_answered_as_its_command_ends(void **unused)
 		"open weights print "},
 	    {SERVE_WEIGHTS, CHANGE, "weights", FAIL_USAGE, REQUEST_UNSENT, false, 400,
 		"{\"error\":\"weights fails\"}", "open weights "},
+	    {SERVE_STEP, "", "output", FAIL_MEMORY, 0, false, 503, "{\"error\":\"output fails\"}",
+		"step lines output "},
+	    {SERVE_PLAN, "", "forecast", FAIL_MEMORY, 0, false, 503,
+		"{\"error\":\"forecast fails\"}", "config lengths plan forecast "},
+	    {SERVE_PLAN, "", "print", FAIL_IO, 0, false, 503, "{\"error\":\"print fails\"}",
+		"config lengths plan forecast print "},
+	    {SERVE_WEIGHTS, "{}", NULL, FAIL_NONE, 0, false, 400,
+		"{\"error\":\"who: is needed: the mix keeps who asked for a change\"}", ""},
 	    {SERVE_WEIGHTS, CHANGE, "open", FAIL_CONFIG, REQUEST_UNSENT, false, 503,
 		"{\"error\":\"open fails\"}", "open "},
 	};
@@ -364,9 +423,60 @@ test_a_job_is_answered_as_its_command_ends(void **unused)
 		assert_string_equal(j.text, rows[i].text);
 		assert_int_equal(j.status, rows[i].status);
 		assert_string_equal(script.trace, rows[i].trace);
+		assert_int_equal(j.sent, rows[i].sent == REQUEST_SENT);
+		assert_int_equal(opened, 0);
 		if (j.status == 200 && rows[i].route != SERVE_WEIGHTS)
 			assert_int_equal(script.steps, rows[i].route == SERVE_STEP ? 7 : 9);
 		free(j.text);
+	}
+}
+
+/* The reloaded file may have lost its mix; a step may have been deleted, and is derived. */
+static void
+test_what_has_changed_since_the_server_began_is_seen(void **unused)
+{
+	struct serve_job plan = {.route = SERVE_PLAN, .done = note_done},
+			 step = {.route = SERVE_STEP, .step = 8, .done = note_done};
+
+	(void)unused;
+	no_mix = true;
+	serve_work_put(w, &plan);
+	wait_done(1);
+	no_mix = false;
+	assert_int_equal(plan.status, 503);
+	assert_non_null(strstr(plan.text, "mix: is missing"));
+	assert_string_equal(script.trace, "config ");
+	free(plan.text);
+	serve_work_put(w, &step);
+	wait_done(2);
+	assert_int_equal(step.status, 200);
+	free(step.text);
+	assert_int_equal(opened, 0);
+}
+
+static void
+test_a_change_that_was_sent_is_logged_with_its_id(void **unused)
+{
+	(void)unused;
+	for (int sent = 0; sent < 2; sent++) {
+		struct serve_job j = {.route = SERVE_WEIGHTS,
+		    .body = (char[]){CHANGE},
+		    .body_n = strlen(CHANGE),
+		    .done = note_done};
+		struct capture log;
+		char text[512];
+
+		memset(&script, 0, sizeof(script));
+		script.sent = sent == 1 ? REQUEST_SENT : REQUEST_UNSENT;
+		capture_begin(&log);
+		serve_work_put(w, &j);
+		wait_done(sent + 1);
+		capture_end_lines(&log, text, sizeof(text));
+		free(j.text);
+		if (sent == 0)
+			assert_string_equal(text, "");
+		else
+			assert_string_equal(strchr(text, ' '), " info serve: request=new\n");
 	}
 }
 
@@ -452,6 +562,10 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_a_plan_has_as_many_steps_as_are_asked_for_and_can_be_drawn_soon, open_work,
 		close_work),
+	    cmocka_unit_test_setup_teardown(
+		test_what_has_changed_since_the_server_began_is_seen, open_work, close_work),
+	    cmocka_unit_test_setup_teardown(
+		test_a_change_that_was_sent_is_logged_with_its_id, open_work, close_work),
 	    cmocka_unit_test_setup_teardown(
 		test_eight_jobs_wait_and_the_end_answers_them, open_work, close_work),
 	};

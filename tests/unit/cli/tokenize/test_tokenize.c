@@ -6,8 +6,9 @@
 
 #include "cli/command.h"
 #include "common/base/log.h"
+#include "tests/unit/capture.h"
 #include "tests/unit/folder.h"
-#include "tests/unit/printed.h"
+#include "tests/unit/run_command.h"
 #include "tests/unit/tiktoken_file.h"
 
 static struct tokenizer *tokenizer; /* "ab" is 256, " \x22" 257 */
@@ -233,6 +234,61 @@ test_the_command_says_what_is_missing(void **unused)
 	}
 }
 
+/* Runs the command with the file as its standard input. */
+static void
+run_with_input(const char *name, const char *words, enum fail_code code, const char *expected)
+{
+	FILE *in = fopen(folder_path(name), "rb");
+	int was = dup(STDIN_FILENO);
+
+	assert_non_null(in);
+	assert_true(was >= 0 && dup2(fileno(in), STDIN_FILENO) >= 0);
+	fclose(in);
+	run_command_is(&cmd_tokenize, words, code, expected);
+	assert_true(dup2(was, STDIN_FILENO) >= 0);
+	close(was);
+}
+
+static void
+test_input_comes_from_standard_input_or_a_compressed_file(void **unused)
+{
+	static const char lines[] = "{\"text\": \"ab\"}\n{\"text\": \"a\"}",
+			  printed[] = "{\"tokens\":[256]}\n{\"tokens\":[97]}\n";
+	struct bytes gzip = bytes_gzip(lines, strlen(lines)),
+		     zstd = bytes_zstd(lines, strlen(lines));
+	char words[1024], why[2048];
+	const char *const named[] = {"in.jsonl.gz", "in.jsonl.zst", "in.jsonl"};
+
+	(void)unused;
+	folder_text("in.jsonl", lines);
+	folder_write("in.jsonl.gz", gzip.at, gzip.n);
+	folder_write("in.jsonl.zst", zstd.at, zstd.n);
+	folder_write("cut.jsonl.gz", gzip.at, gzip.n - 6);
+	EACH_ROW(i, named) {
+		snprintf(words, sizeof(words), "--tokenizer %s --pattern gpt2 %s", tiktoken_path,
+		    folder_path(named[i]));
+		run_command_is(&cmd_tokenize, words, FAIL_NONE, printed);
+	}
+	snprintf(words, sizeof(words), "--tokenizer %s --pattern gpt2 --threads 2", tiktoken_path);
+	run_with_input("in.jsonl", words, FAIL_NONE, printed);
+	folder_text("bad.jsonl", "{\"text\": 1}\n");
+	run_with_input("bad.jsonl", words, FAIL_DATA,
+	    "standard input: line 1: the field `text` is not a string");
+	run_with_input("", words, FAIL_IO, "standard input: cannot be read: Is a directory");
+	snprintf(words, sizeof(words), "--tokenizer %s --pattern gpt2 --count --threads 1 %s",
+	    tiktoken_path, folder_path("cut.jsonl.gz"));
+	snprintf(why, sizeof(why), "%s: gzip data ends at byte %zu, in the middle of a member",
+	    folder_path("cut.jsonl.gz"), gzip.n - 6);
+	run_command_is(&cmd_tokenize, words, FAIL_DATA, why);
+	snprintf(words, sizeof(words), "--tokenizer %s --pattern gpt2 %s", tiktoken_path,
+	    folder_path("none.jsonl"));
+	snprintf(why, sizeof(why), "file %s: cannot be opened: No such file or directory",
+	    folder_path("none.jsonl"));
+	run_command_is(&cmd_tokenize, words, FAIL_IO, why);
+	free(gzip.at);
+	free(zstd.at);
+}
+
 int
 main(void)
 {
@@ -248,6 +304,9 @@ main(void)
 	    cmocka_unit_test_setup_teardown(
 		test_the_longest_lines_have_room, folder_open, folder_close),
 	    cmocka_unit_test(test_the_command_says_what_is_missing),
+	    cmocka_unit_test_setup_teardown(
+		test_input_comes_from_standard_input_or_a_compressed_file, folder_open,
+		folder_close),
 	};
 
 	return cmocka_run_group_tests(tests, open_tokenizer, close_tokenizer);

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 
 #include "common/base/log.h"
+#include "consumer/admin/draws.h"
+#include "tests/unit/capture.h"
 #include "tests/unit/printed.h"
 #include "tests/unit/pty.h"
 
@@ -149,6 +151,116 @@ test_mixes_are_looked_for_where_a_domain_goes(void **unused)
 	scene_close(&s);
 }
 
+/* ---- mixes that draw from a domain that goes ---- */
+
+static struct draws_mix found[2];
+static size_t found_n;
+static const char *excepted;
+
+enum fail_code
+draws_find(struct draws_mix **out, size_t *n, rd_kafka_t *reader, const struct config *c,
+    const bool *wanted, const char *except, int timeout_ms, struct failure *f)
+{
+	assert_non_null(reader);
+	assert_true(timeout_ms > 0);
+	assert_true(!wanted[CODE] && wanted[WEB]);
+	excepted = except;
+	*out = NULL;
+	*n = 0;
+	if (found_n > 2)
+		return fail(f, FAIL_BROKER, "no broker");
+	assert_string_equal(c->corpus, "demo");
+	*out = malloc(sizeof(found));
+	assert_non_null(*out);
+	memcpy(*out, found, sizeof(found));
+	*n = found_n;
+	return FAIL_NONE;
+}
+
+#define DRAWS(mix, steps)                                                                          \
+	"mix " mix " draws from domain web, and has published " steps                              \
+	": without the domain it can neither continue nor be replayed"
+#define DELETE_FIRST ". Delete the mix first (`riffle topics -c ITS_FILE --delete --mix`)"
+#define WARNS        "warning topics: TOPICS-MIX "
+#define UNKNOWN      "whether mix b draws from these domains is not known: no right"
+
+static void
+test_a_mix_that_draws_keeps_a_domain_unless_forced(void **unused)
+{
+	static const struct draws_mix had = {.mix = "a", .domain = "web", .steps = 1},
+				      drew = {.mix = "a",
+					  .domain = "web",
+					  .steps = 2,
+					  .drawn = true},
+				      hidden = {.mix = "b", .unknown = "no right"},
+				      broken = {
+					  .mix = "c", .unknown = "no record", .damaged = true};
+	static const struct {
+		const struct draws_mix *mix[2];
+		size_t n; /* 3: the search fails */
+		bool drawn, force;
+		enum fail_code code;
+		const char *says, *log;
+	} rows[] = {
+	    {{NULL, NULL}, 0, false, false, FAIL_NONE, NULL, ""},
+	    {{NULL, NULL}, 3, false, false, FAIL_BROKER, "no broker", ""},
+	    {{NULL, NULL}, 3, false, true, FAIL_BROKER, "no broker", ""},
+	    {{&had, NULL}, 1, false, false, FAIL_CONFIG,
+		DRAWS("a", "1 step") DELETE_FIRST ", or use --force", ""},
+	    {{&had, NULL}, 1, true, false, FAIL_NONE, NULL, ""},
+	    {{&had, NULL}, 1, false, true, FAIL_NONE, NULL, WARNS DRAWS("a", "1 step") "\n"},
+	    {{&drew, NULL}, 1, true, false, FAIL_CONFIG, DRAWS("a", "2 steps") DELETE_FIRST, ""},
+	    {{&drew, &hidden}, 2, true, true, FAIL_NONE, NULL,
+		WARNS DRAWS("a", "2 steps") "\n" WARNS UNKNOWN "\n"},
+	    {{&hidden, NULL}, 1, true, false, FAIL_CONFIG, UNKNOWN DELETE_FIRST, ""},
+	    {{&had, &hidden}, 2, true, false, FAIL_CONFIG, UNKNOWN DELETE_FIRST, ""},
+	    {{&broken, NULL}, 1, true, false, FAIL_NONE, NULL,
+		WARNS "the ledger of mix c cannot be read: no record\n"},
+	    {{&broken, &drew}, 2, false, false, FAIL_CONFIG,
+		DRAWS("a", "2 steps") DELETE_FIRST ", or use --force",
+		WARNS "the ledger of mix c cannot be read: no record\n"},
+	};
+	struct property property[] = {{(char[]){"bootstrap.servers"}, (char[]){"127.0.0.1:1"}}};
+	struct config config = whole;
+
+	(void)unused;
+	config.kafka = (struct properties){1, property};
+	EACH_ROW(i, rows) {
+		for (int own = 0; own < 2; own++) { /* its own mix goes, too */
+			struct scene s;
+			struct capture log;
+			char text[4096], said[4096] = "";
+			size_t n = 0;
+			enum fail_code code;
+
+			scene_open(&s, &config);
+			s.domain[WEB] = true;
+			s.chosen[topic_of(&s, "pre.batches")] = own == 1;
+			found_n = rows[i].n;
+			for (size_t k = 0; k < 2; k++)
+				if (rows[i].mix[k] != NULL)
+					found[k] = *rows[i].mix[k];
+			capture_begin(&log);
+			code = topics_job_check_mixes(&s.j, rows[i].drawn, rows[i].force, &f);
+			capture_end_lines(&log, text, sizeof(text));
+			assert_int_equal(code, rows[i].code);
+			if (rows[i].says != NULL)
+				assert_string_equal(f.text, rows[i].says);
+			for (char *line = strtok(text, "\n"); line != NULL;
+			     line = strtok(NULL, "\n"))
+				if (strstr(line, " kafka: ") == NULL)
+					n += (size_t)snprintf(said + n, sizeof(said) - n, "%s\n",
+					    strchr(line, ' ') + 1);
+			assert_string_equal(said, rows[i].log);
+			if (own == 1)
+				assert_string_equal(excepted, "pre");
+			else
+				assert_null(excepted);
+			scene_close(&s);
+		}
+	}
+}
+
 /* ---- asking ---- */
 
 static void
@@ -237,6 +349,7 @@ test_the_state_says_what_was_done_last_or_what_is_wrong(void **unused)
 	    {"deleted", "missing", "deleted", false, TOPICS_DELETED},
 	    {"deleted, still there", "", "present", true, TOPICS_DELETED},
 	    {"wrong", "has 1 partition", "has 1 partition", true, TOPICS_UNCHANGED},
+	    {"wrong in one letter", "x", "x", true, TOPICS_UNCHANGED},
 	};
 
 	(void)unused;
@@ -326,6 +439,7 @@ main(void)
 	    cmocka_unit_test(test_each_choice_names_its_topics_and_no_others),
 	    cmocka_unit_test(test_what_the_configuration_does_not_have_cannot_be_chosen),
 	    cmocka_unit_test(test_mixes_are_looked_for_where_a_domain_goes),
+	    cmocka_unit_test(test_a_mix_that_draws_keeps_a_domain_unless_forced),
 	    cmocka_unit_test(test_what_nobody_can_be_asked_about_needs_yes),
 	    cmocka_unit_test(test_only_yes_is_an_answer_that_deletes),
 	    cmocka_unit_test(test_the_state_says_what_was_done_last_or_what_is_wrong),

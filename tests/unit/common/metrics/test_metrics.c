@@ -85,14 +85,40 @@ test_a_histogram_counts_up_and_keeps_all_digits_of_its_sum(void **unused)
 	metrics_observe(&h, 0.2);
 	metrics_observe(&h, 31);
 	metrics_histogram(&m, METRICS_MIXER_SECONDS, &h, NULL, NULL);
+	metrics_histogram(&m, METRICS_MIXER_SECONDS, &h, "m", NULL);
 	text = metrics_take(&m);
-	assert_non_null(strstr(text, "_bucket{le=\"0.05\"} 0\n"));
-	assert_non_null(strstr(text, "_bucket{le=\"0.1\"} 1\n"));
-	assert_non_null(strstr(text, "_bucket{le=\"0.25\"} 2\n"));
-	assert_non_null(strstr(text, "_bucket{le=\"30\"} 2\n"));
-	assert_non_null(strstr(text, "_bucket{le=\"+Inf\"} 3\n"));
-	assert_non_null(strstr(text, "_sum 31.300000000000001\n"));
-	assert_non_null(strstr(text, "_count 3\n"));
+	assert_string_equal(strstr(text, "# TYPE"),
+	    "# TYPE riffle_mixer_transaction_seconds histogram\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.001\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.0025\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.005\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.01\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.025\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.05\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.1\"} 1\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.25\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"0.5\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"1\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"5\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"30\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{le=\"+Inf\"} 3\n"
+	    "riffle_mixer_transaction_seconds_sum 31.300000000000001\n"
+	    "riffle_mixer_transaction_seconds_count 3\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.001\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.0025\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.005\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.01\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.025\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.05\"} 0\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.1\"} 1\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.25\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"0.5\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"1\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"5\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"30\"} 2\n"
+	    "riffle_mixer_transaction_seconds_bucket{mix=\"m\",le=\"+Inf\"} 3\n"
+	    "riffle_mixer_transaction_seconds_sum{mix=\"m\"} 31.300000000000001\n"
+	    "riffle_mixer_transaction_seconds_count{mix=\"m\"} 3\n");
 	free(text);
 }
 
@@ -119,6 +145,28 @@ test_a_text_that_was_taken_leaves_an_empty_one(void **unused)
 	assert_string_equal(second, first);
 	free(first);
 	free(second);
+}
+
+/* The page of the docs is what the program prints. */
+static void
+test_the_page_has_a_row_for_each_metric(void **unused)
+{
+	char *printed = NULL, *written;
+	size_t n = 0, room = 1 << 20, written_n;
+	FILE *to = open_memstream(&printed, &n), *docs = fopen("docs/METRICS.md", "r");
+
+	(void)unused;
+	metrics_print_page(to);
+	fclose(to);
+	assert_non_null(docs);
+	written = malloc(room);
+	assert_non_null(written);
+	written_n = fread(written, 1, room - 1, docs);
+	written[written_n] = '\0';
+	fclose(docs);
+	assert_string_equal(printed, written);
+	free(printed);
+	free(written);
 }
 
 #define NAMES(id, kind, name, first, second, programs, meaning)                                    \
@@ -165,6 +213,7 @@ main(void)
 	    cmocka_unit_test(test_a_value_belongs_to_the_bucket_whose_limit_it_does_not_pass),
 	    cmocka_unit_test(test_a_histogram_counts_up_and_keeps_all_digits_of_its_sum),
 	    cmocka_unit_test(test_a_text_that_was_taken_leaves_an_empty_one),
+	    cmocka_unit_test(test_the_page_has_a_row_for_each_metric),
 	    cmocka_unit_test(test_every_name_follows_the_conventions),
 	};
 

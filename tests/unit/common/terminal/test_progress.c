@@ -1,4 +1,5 @@
 /* progress.h: the bar's text, and what it must not do: divide by 0, pass 100 %, wrap. */
+#include "tests/unit/capture.h"
 #include "tests/unit/pty.h"
 
 #include "common/base/clock.h"
@@ -178,6 +179,38 @@ test_the_log_is_due_after_ten_seconds_and_a_terminal_at_once(void **state)
 	assert_non_null(strstr(text, "\r\033[K\r\n"));
 }
 
+/* Without a terminal: a line in the log for each ten seconds, and nothing else. */
+static void
+test_a_log_gets_lines_in_place_of_a_bar(void **state)
+{
+	static const struct {
+		const char *unit;
+		const char *line;
+	} rows[] = {
+	    {PROGRESS_BYTES, " info code: bytes=17 of=100 seconds="},
+	    {"steps", " info code: steps=17 of=100 seconds="},
+	};
+
+	(void)state;
+	EACH_ROW(i, rows) {
+		struct progress p;
+		struct capture log;
+		char text[1024];
+
+		capture_begin(&log);
+		progress_begin(&p, "code", rows[i].unit, 100, 7);
+		p.done = 10;
+		progress_show(&p); /* it is not due yet */
+		p.shown_ms -= PROGRESS_LOG_MS;
+		progress_show(&p);
+		progress_show(&p); /* it was shown just now */
+		progress_draw(&p, NULL, 0);
+		progress_end(&p);
+		assert_int_equal(capture_end_lines(&log, text, sizeof(text)), 1);
+		assert_memory_equal(strchr(text, ' '), rows[i].line, strlen(rows[i].line));
+	}
+}
+
 static void
 test_no_time_at_all_is_a_millisecond(void **state)
 {
@@ -198,6 +231,7 @@ main(void)
 	    cmocka_unit_test(test_a_long_name_leaves_room_for_the_percentage),
 	    cmocka_unit_test(test_nothing_is_shown_before_it_is_time),
 	    cmocka_unit_test(test_the_log_is_due_after_ten_seconds_and_a_terminal_at_once),
+	    cmocka_unit_test(test_a_log_gets_lines_in_place_of_a_bar),
 	    cmocka_unit_test(test_no_time_at_all_is_a_millisecond),
 	};
 
