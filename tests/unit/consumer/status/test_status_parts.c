@@ -1,6 +1,6 @@
 /*
- * status_query_internal.h: status_mixers.c, status_arrivals.c, status_losses.c and
- * status_domains.c. What asks a broker is replaced here, and answers from plain arrays.
+ * status_query_internal.h: status_mixers.c, status_arrivals.c, status_losses.c,
+ * status_domains.c and status_runs.c. What asks a broker is replaced here, and answers from plain arrays.
  */
 #include "consumer/status/status_query_internal.h"
 
@@ -12,6 +12,7 @@
 #include "common/record/arrivals.h"
 #include "consumer/domain/partition_tail.h"
 #include "consumer/domain/recipes.h"
+#include "consumer/ledger/run_position.h"
 #include "consumer/publish/election_group.h"
 #include "tests/unit/capture.h"
 
@@ -685,6 +686,11 @@ static bool other_b; /* the mix did not draw from b's log */
 static const struct partition_world *
 partition_at(const char *topic, int32_t partition)
 {
+	static const struct partition_world each = {
+	    .high = 2, .tail = {.sequences = 1}, .comes = TAIL_COMES};
+
+	if (domain_topic[0] > 2)
+		return &each;
 	for (size_t i = 0; i < 4; i++)
 		if (strcmp(partitions[i].topic, topic) == 0 && partitions[i].partition == partition)
 			return &partitions[i];
@@ -1070,6 +1076,33 @@ test_what_cannot_be_asked_of_domains_fails_or_is_left_out(void **unused)
 	}
 }
 
+static void
+test_last_records_are_read_32_at_a_time(void **unused)
+{
+	static const struct {
+		int partitions, requests;
+	} rows[] = {{31, 1}, {32, 1}, {33, 2}, {64, 2}, {65, 3}};
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		struct status_query q;
+		struct status st;
+		int requests = 0;
+
+		begin_domains(&q, &st);
+		domain_topic[0] = rows[i].partitions;
+		domain_topic[1] = 0;
+		st.ledger.domains_n = 0;
+		assert_int_equal(status_domains_read(&q, &st, &f), FAIL_NONE);
+		for (const char *at = calls; (at = strstr(at, "tails")) != NULL; at++)
+			requests++;
+		assert_int_equal(requests, rows[i].requests);
+		assert_int_equal(st.domain[0].sequences, rows[i].partitions);
+		assert_true(st.domain[0].partition[rows[i].partitions - 1].known);
+		end_domains(&q, &st);
+	}
+}
+
 /* A mixer compares what it draws; others only if the file names them, and never those dropped. */
 static void
 test_logs_are_compared_that_a_mixer_would_compare(void **unused)
@@ -1097,7 +1130,147 @@ test_logs_are_compared_that_a_mixer_would_compare(void **unused)
 		st.ledger.domain = mixed;
 		assert_int_equal(status_domains_read(&q, &st, &f), FAIL_NONE);
 		assert_non_null(strstr(calls, rows[i].drawn));
+		assert_int_equal(
+		    strstr(calls, "partitions c.old") == NULL, rows[i].old == LEDGER_LEFT);
 		end_domains(&q, &st);
+	}
+}
+
+/* ---- in place of run_position.c and kafka_groups.c ---- */
+
+struct run_position_query {
+	char run[16];
+};
+
+static int queries; /* that are open */
+static char *groups[] = {(char *)(uintptr_t) "m.one", (char *)(uintptr_t) "m.mixer",
+    (char *)(uintptr_t) "m.extra", (char *)(uintptr_t) "m.known"};
+static enum fail_code groups_fail;
+
+enum fail_code
+kafka_groups(rd_kafka_t *rk, const char *prefix, char ***name, size_t *n, int timeout_ms,
+    struct failure *why)
+{
+	assert_ptr_equal((const void *)rk, &handle);
+	call(why, "groups %s %d\n", prefix, timeout_ms);
+	*name = groups;
+	*n = 4;
+	return groups_fail == FAIL_NONE ? FAIL_NONE : fail(why, groups_fail, "no groups");
+}
+
+void
+kafka_groups_free(char **name, size_t n)
+{
+	assert_true(name == groups && n == 4);
+}
+
+enum fail_code
+run_position_open(struct run_position_query **out, const char *mix, const char *run, bool shared,
+    const char *client, const struct properties *properties, struct failure *why)
+{
+	(void)properties;
+	if (call(why, "%s.%s %d %s\n", mix, run, shared, client) != FAIL_NONE)
+		return why->code;
+	*out = calloc(1, sizeof(**out));
+	snprintf((*out)->run, sizeof((*out)->run), "%s", run);
+	queries++;
+	return FAIL_NONE;
+}
+
+void
+run_position_close(struct run_position_query *q)
+{
+	queries -= q != NULL;
+	free(q);
+}
+
+enum fail_code
+run_position_ask(struct run_position_query *q, size_t lanes, int timeout_ms,
+    struct run_position *at, struct failure *why)
+{
+	*at = (struct run_position){
+	    .any = true, .all = true, .step = 5, .lane = 1, .step_ahead = 9, .apart = "far"};
+	return call(why, "ask %s %zu %d\n", q->run, lanes, timeout_ms);
+}
+
+/* ---- runs ---- */
+
+static const struct config runs_config = {.mix = {.name = (char *)(uintptr_t) "m",
+					      .lanes = 4,
+					      .partitions = 2,
+					      .runs = {.n = 2, .text = run_names}}};
+static struct ledger_run known_runs[] = {{(char *)(uintptr_t) "known", 30}};
+
+static void
+test_groups_name_runs_that_nobody_else_knows(void **unused)
+{
+	static const char *const rows[] = {"two", "one", "known", "extra"};
+	struct status_query q = {.config = &runs_config, .reader = (rd_kafka_t *)&handle};
+	struct status st = {.config = &runs_config, .ledger = {.run = known_runs, .runs_n = 1}};
+
+	(void)unused;
+	begin();
+	groups_fail = FAIL_NONE;
+	topic_of[TOPIC_LANES].name = "m.lanes";
+	report = (struct topics_report){.partitions = 4};
+	assert_int_equal(status_runs_open(&q, &st, true, &f), FAIL_NONE);
+	calls_are("groups m. 15000\nm.two 1 status\nm.one 1 status\nm.known 1 status\n"
+		  "m.extra 1 status\n");
+	assert_int_equal(status_runs_read(&q, &st, &f), FAIL_NONE);
+	calls_are("ask two 4 15000\nask one 4 15000\nask known 4 15000\nask extra 4 15000\n");
+	assert_int_equal(st.runs_n, 4);
+	EACH_ROW(i, rows) {
+		const struct status_run *r = &st.run[i];
+
+		assert_string_equal(r->name, rows[i]);
+		assert_int_equal(r->configured, i < 2);
+		assert_int_equal(r->known, i == 2 ? 30 : 0);
+		assert_int_equal(r->seen_ms, -1);
+		assert_true(r->committed && r->committed_all && r->step == 5 && r->lane == 1 &&
+			    r->step_ahead == 9);
+		assert_string_equal(r->apart, "far");
+		assert_string_equal(r->bad, "");
+	}
+	free(st.run);
+	/* The next read opens those that are new, and ends those that nobody names. */
+	st = (struct status){.config = &runs_config};
+	known_runs[0].name = (char *)(uintptr_t) "later";
+	st.ledger = (struct ledger){.run = known_runs, .runs_n = 1};
+	assert_int_equal(status_runs_open(&q, &st, false, &f), FAIL_NONE);
+	calls_are("m.later 1 status\n");
+	assert_int_equal(queries, 3);
+	answer = FAIL_DATA;
+	assert_int_equal(status_runs_read(&q, &st, &f), FAIL_NONE);
+	assert_string_equal(st.run[1].bad, "no answer");
+	assert_false(st.run[1].committed);
+	answer = FAIL_TIMEOUT;
+	assert_int_equal(status_runs_read(&q, &st, &f), FAIL_TIMEOUT);
+	free(st.run);
+	status_runs_close(&q);
+	assert_int_equal(queries, 0);
+	known_runs[0].name = (char *)(uintptr_t) "known";
+}
+
+static void
+test_groups_that_cannot_be_listed_are_missed(void **unused)
+{
+	static const struct {
+		enum fail_code fails, code;
+	} rows[] = {
+	    {FAIL_DENIED, FAIL_NONE}, {FAIL_TIMEOUT, FAIL_NONE}, {FAIL_MEMORY, FAIL_MEMORY}};
+
+	(void)unused;
+	EACH_ROW(i, rows) {
+		struct status_query q = {.config = &runs_config, .reader = (rd_kafka_t *)&handle};
+		struct status st = {.config = &runs_config};
+
+		begin();
+		groups_fail = rows[i].fails;
+		assert_int_equal(status_runs_open(&q, &st, true, &f), rows[i].code);
+		assert_int_equal(st.runs_n, 2);
+		assert_int_equal(q.runs_n, rows[i].code == FAIL_NONE ? 2 : 0);
+		free(st.run);
+		status_runs_close(&q);
 	}
 }
 
@@ -1119,7 +1292,10 @@ main(void)
 	    cmocka_unit_test(test_only_what_may_have_changed_is_asked_again),
 	    cmocka_unit_test(test_a_last_record_that_is_bad_missing_or_late_is_told_apart),
 	    cmocka_unit_test(test_what_cannot_be_asked_of_domains_fails_or_is_left_out),
+	    cmocka_unit_test(test_last_records_are_read_32_at_a_time),
 	    cmocka_unit_test(test_logs_are_compared_that_a_mixer_would_compare),
+	    cmocka_unit_test(test_groups_name_runs_that_nobody_else_knows),
+	    cmocka_unit_test(test_groups_that_cannot_be_listed_are_missed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
