@@ -19,10 +19,10 @@ enum { TIMEOUT_MS = 9000, MANY = 257, PARTITIONS_MAX = 3 };
 
 struct topic {
 	const char *name;
-	int partitions, lead; /* so many of them have a leader */
+	int partitions, lead; /* the first `lead` of them have a leader */
 	rd_kafka_resp_err_t err, settings_err;
-	const char *setting, *value; /* one that is not as planned */
-	int unknown;                 /* so often the settings are asked for in vain */
+	const char *setting, *value; /* a setting that differs from the plan */
+	int unknown;                 /* how many requests do not know its settings yet */
 };
 
 static struct world {
@@ -30,7 +30,7 @@ static struct world {
 	size_t n;
 	const char *denied;             /* asked for by its name, this topic is denied */
 	int again;                      /* how often a request that failed may be repeated */
-	int shown_after;                /* so many looks show the topics as they were before */
+	int shown_after;                /* how many looks still show no topic */
 	rd_kafka_resp_err_t err;        /* of a request as a whole */
 	rd_kafka_resp_err_t result_err; /* of the second topic of a request */
 	const char *retention;

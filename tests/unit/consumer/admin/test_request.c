@@ -104,7 +104,7 @@ kafka_group_members_of(const char *group, const struct properties *p, struct kaf
 	return election_fails == FAIL_NONE ? FAIL_NONE : fail(why, election_fails, "no members");
 }
 
-static int asked_batch; /* 0: nobody asked whether the topic takes steps of so many sequences */
+static int asked_batch; /* sequences of a step; 0: topics_check_batch() was not called */
 static enum fail_code batch_fails, domain_fails;
 static char asked_domain[64];
 

@@ -27,7 +27,7 @@ static struct world {
 	size_t groups_n;
 	enum fail_code groups_fail;
 	const char *fails; /* the call that fails, with FAIL_BROKER */
-	/* Positions: of a run whose name begins with a digit it is that number; others have none. */
+	/* A run with a number as its name has committed that step. Others have no commit. */
 	const char *unreadable; /* the run whose position cannot be read */
 } world;
 static char calls[4096];
@@ -456,7 +456,8 @@ test_the_command_asks_all_runs_and_cuts_every_partition(void **unused)
 	    {40, false, false, FAIL_NONE, 10, 40,
 		LOOKS RUNS "seek 40\nnext 0\ntrim 0@1000..3@1003 60000\n", 40},
 	    {45, false, true, FAIL_NONE, 10, 45, LOOKS RUNS "seek 45\nnext 0\n", 45},
-	    {11, false, false, FAIL_NONE, 10, 12, /* the others are cut to where one begins */
+	    {11, false, false, FAIL_NONE, 10,
+		12, /* the other lanes are cut to the first step of lane 0 */
 		LOOKS RUNS "seek 12\nnext 0\ntrim 0@1000..3@1003 60000\n", 12},
 	    {46, false, false, FAIL_DATA, 46, 46, LOOKS RUNS, 0},
 	    {46, true, false, FAIL_NONE, 10, 46,

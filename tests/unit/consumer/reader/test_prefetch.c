@@ -20,7 +20,7 @@ static struct {
 	bool failed;                 /* `fails` has failed */
 	int slots;                   /* that are not put back */
 	int waking, sleeping, chores, whys;
-	size_t expected; /* tokens of a sequence, as step_decode_expect() was told last */
+	size_t expected; /* tokens of a sequence, by the last step_decode_expect() */
 } world;
 
 static struct reader reader;
@@ -164,7 +164,7 @@ open_prefetch(uint64_t ahead_bytes)
 	assert_int_equal(prefetch_open(&p, &reader, NULL, &o, &f), FAIL_NONE);
 }
 
-/* Ends it; all slots but those that were given came back. */
+/* Ends it. All slots came back but for `given`. */
 static void
 close_prefetch(int given)
 {
@@ -210,14 +210,6 @@ wait_depth(uint64_t n)
 		assert_true(clock_ms() < until_ms);
 		clock_pause_ms(1);
 	}
-}
-
-static void
-hold(uint64_t step)
-{
-	pthread_mutex_lock(&lock);
-	world.holds = step;
-	pthread_mutex_unlock(&lock);
 }
 
 static void
@@ -360,7 +352,7 @@ test_a_pause_ends_the_wait_for_a_step(void **unused)
 	close_prefetch(0);
 }
 
-/* The reason is asked for after a second, and again after two more. A step takes it away. */
+/* The reason is asked for after a second. */
 static void
 test_a_caller_that_waits_learns_why(void **unused)
 {
@@ -377,10 +369,13 @@ test_a_caller_that_waits_learns_why(void **unused)
 	while (reason[0] == '\0' && clock_ms() - begun_ms < WAIT_MS);
 	assert_string_equal(reason, "asked 1");
 	assert_true(clock_ms() - begun_ms >= 1000);
-	hold(1);
+	pthread_mutex_lock(&lock);
+	world.holds = NEVER;
+	world.ends = 1;
+	pthread_mutex_unlock(&lock);
 	assert_step(0);
-	assert_int_equal(prefetch_next(p, clock_ms(), &slot, reason, &f), FAIL_TIMEOUT);
-	assert_string_equal(reason, "");
+	assert_int_equal(next(&slot), FAIL_NONE);
+	assert_null(slot);
 	close_prefetch(0);
 	assert_int_equal(world.whys, 1);
 }

@@ -564,7 +564,7 @@ test_a_ledger_tells_the_shape_of_its_mix(void **unused)
 	riffle_close(r);
 }
 
-/* A text that does not fit is cut, and its length is told all the same. */
+/* A text that does not fit is cut. Its whole length is returned all the same. */
 static void
 test_metrics_are_of_this_reader(void **unused)
 {

@@ -435,7 +435,7 @@ test_a_long_wait_is_explained(void **unused)
 			int lines;
 
 			if (again && i > 0)
-				break; /* a step came: the wait has begun anew */
+				break; /* a step came, so this is a new wait */
 			capture_begin(&c);
 			assert_int_equal(
 			    riffle_validation_next(v, rows[i].timeout_ms, &s, &e), RIFFLE_TIMEOUT);

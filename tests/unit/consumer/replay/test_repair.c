@@ -27,7 +27,7 @@ static struct world {
 	bool empty;                              /* the ledger */
 	int64_t step_next;
 	enum ledger_kind kind;
-	int grows; /* so many looks find that the ledger has grown */
+	int grows; /* how many looks find that the ledger has grown */
 	struct ledger_run run[2];
 	bool live;
 	struct step_records_kept kept;
@@ -454,7 +454,7 @@ test_a_mix_that_is_level_is_read_through(void **unused)
 	assert_int_equal(run_repair(true, false, 0), FAIL_NONE);
 	assert_int_equal(result.checked_first, 0);
 	begin();
-	world.kept.whole = 58; /* trainers stand below what is kept */
+	world.kept.whole = 58; /* the trainers are at an earlier step than the first one kept */
 	assert_int_equal(run_repair(true, false, 0), FAIL_NONE);
 	assert_int_equal(result.checked_first, 58);
 }
@@ -510,7 +510,7 @@ test_what_cannot_be_looked_at_is_refused(void **unused)
 	    "nothing is repaired beside it");
 	calls_are(LEDGER ENDS LEDGER ENDS LEDGER ENDS LEDGER, NULL);
 	begin_behind();
-	world.grows = 3; /* and the fourth look finds it as it was: nobody publishes */
+	world.grows = 3; /* the fourth look finds the same ledger, so no mixer is publishing */
 	assert_int_equal(run_repair(true, false, 0), FAIL_NONE);
 	calls_are(
 	    LEDGER ENDS LEDGER ENDS LEDGER ENDS LEDGER "replay 55..60 of 60 dry 60 55\n", NULL);

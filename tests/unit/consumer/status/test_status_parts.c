@@ -48,8 +48,8 @@ static struct topics_report report; /* of every topic that exists */
 static struct {
 	const char *name; /* NULL: there is no such topic */
 	int partitions;
-} topic_of[32];             /* by kind; of TOPIC_DOMAIN by domain_topic */
-static int domain_topic[4]; /* partitions; 0: there is none */
+} topic_of[32];             /* by kind, except for TOPIC_DOMAIN */
+static int domain_topic[4]; /* partitions of each domain; 0: it has no topic */
 
 const struct topics_report *
 status_query_topic(const struct status *st, enum topic_kind kind, int domain, const char **name)
@@ -980,7 +980,7 @@ test_only_what_may_have_changed_is_asked_again(void **unused)
 
 	(void)unused;
 	begin_domains(&q, &st);
-	st.ledger.domains_n = 2; /* one that only the ledger knows is asked about each time */
+	st.ledger.domains_n = 2; /* a domain that only the ledger knows is asked about each time */
 	assert_int_equal(status_domains_read(&q, &st, &f), FAIL_NONE);
 	calls_are("ends of 3 15000\ntails c.a/0@5 c.a/1@9 c.b/0@3\n" RECIPES
 		  "drawn c.b c.a 15000\ncommits of 3 15000\n");
@@ -1232,7 +1232,7 @@ test_groups_name_runs_that_nobody_else_knows(void **unused)
 		assert_string_equal(r->bad, "");
 	}
 	free(st.run);
-	/* The next read opens those that are new, and ends those that nobody names. */
+	/* The next read opens handles of new runs, and closes those of runs that are gone. */
 	st = (struct status){.config = &runs_config};
 	known_runs[0].name = (char *)(uintptr_t) "later";
 	st.ledger = (struct ledger){.run = known_runs, .runs_n = 1};
