@@ -238,6 +238,7 @@ test_a_file_that_is_there_stays_and_one_that_is_not_finished_goes(void **unused)
 	struct export_file *e = NULL;
 	size_t n;
 	uint8_t *bytes;
+	char names[1024];
 
 	(void)unused;
 	folder_text("kept.idx", "mine");
@@ -245,6 +246,8 @@ test_a_file_that_is_there_stays_and_one_that_is_not_finished_goes(void **unused)
 	assert_non_null(strstr(f.text, "kept.idx is there already"));
 	o.force = true;
 	assert_int_equal(export_file_open(&e, &o, &f), FAIL_NONE);
+	snprintf(names, sizeof(names), "%s, %s", folder_path("kept.bin"), folder_path("kept.idx"));
+	assert_string_equal(export_file_names(e), names);
 	export_file_close(e);
 	bytes = read_file("kept.idx", &n);
 	assert_int_equal(n, 4);
@@ -260,16 +263,18 @@ test_a_prefix_that_is_a_folder_or_has_an_ending_is_refused(void **unused)
 	static const struct {
 		const char *prefix;
 		enum token_format format;
-		bool taken;
+		bool folder;        /* the sentence says that it is one */
+		const char *advice; /* what the sentence ends with; NULL: it is taken */
 	} rows[] = {
-	    {"a.bin", TOKEN_FORMAT_MEGATRON, false},
-	    {"a.idx", TOKEN_FORMAT_MEGATRON, false},
-	    {"a.ds", TOKEN_FORMAT_MEGATRON, true},
-	    {"a.ds.index", TOKEN_FORMAT_DS, false},
-	    {"a.idx", TOKEN_FORMAT_LLMC, true},
-	    {"", TOKEN_FORMAT_NPY, false},
-	    {"..", TOKEN_FORMAT_NPY, false},
-	    {"...", TOKEN_FORMAT_NPY, true},
+	    {"a.bin", TOKEN_FORMAT_MEGATRON, false, "a"},
+	    {"a.idx", TOKEN_FORMAT_MEGATRON, false, "a"},
+	    {"a.ds", TOKEN_FORMAT_MEGATRON, false, NULL},
+	    {"a.ds.index", TOKEN_FORMAT_DS, false, "a"},
+	    {"a.idx", TOKEN_FORMAT_LLMC, false, NULL},
+	    {"", TOKEN_FORMAT_NPY, true, "web"},
+	    {".", TOKEN_FORMAT_NPY, true, "./web"},
+	    {"..", TOKEN_FORMAT_NPY, true, "../web"},
+	    {"...", TOKEN_FORMAT_NPY, false, NULL},
 	};
 
 	(void)unused;
@@ -279,9 +284,17 @@ test_a_prefix_that_is_a_folder_or_has_an_ending_is_refused(void **unused)
 		    .tokenizer = "t",
 		    .entries = 10};
 		struct export_file *e = NULL;
+		char expected[1024];
 
 		assert_int_equal(
-		    export_file_open(&e, &o, &f), rows[i].taken ? FAIL_NONE : FAIL_USAGE);
+		    export_file_open(&e, &o, &f), rows[i].advice == NULL ? FAIL_NONE : FAIL_USAGE);
+		snprintf(expected, sizeof(expected), "--out %s%s%s", o.prefix,
+		    rows[i].folder ? " is a folder: give the path of the files without their "
+				     "endings, as "
+				   : ": it is without endings, which the form gives: --out ",
+		    folder_path(rows[i].advice == NULL ? "" : rows[i].advice));
+		if (rows[i].advice != NULL)
+			assert_string_equal(f.text, expected);
 		export_file_close(e);
 	}
 }

@@ -1,6 +1,6 @@
 /*
  * riffle.h against librdkafka's mock cluster: which step comes after a seek, in which buffer, and
- * of how many sequences.
+ * of how many sequences; and what is asked of a mix's ledger. step_round.c is replaced here.
  */
 #include "tests/unit/test.h"
 
@@ -9,6 +9,8 @@
 #include "common/base/clock.h"
 #include "common/record/batch.h"
 #include "common/record/frame.h"
+#include "common/record/ledger.h"
+#include "consumer/ledger/step_round.h"
 #include "consumer/reader/riffle.h"
 #include "tests/unit/mock_cluster.h"
 
@@ -16,6 +18,29 @@ enum { STEPS = 8, TOKENS = 9, WAIT_MS = 30000 };
 
 static struct failure f;
 static struct riffle *reader;
+
+/* ---- in place of step_round.c ---- */
+
+static int rounds_found;
+
+enum fail_code
+step_round_find(struct step_round *out, const char *mix, const struct properties *properties,
+    int timeout_ms, uint64_t step, struct failure *why)
+{
+	(void)properties;
+	assert_int_equal(timeout_ms, 10000);
+	rounds_found++;
+	if (step > STEPS)
+		return fail(why, FAIL_DATA, "mix %s: step %d is not published", mix, (int)step);
+	*out = (struct step_round){.size = 60, .round = step, .draws = 10 * step};
+	return FAIL_NONE;
+}
+
+void
+step_round_pass(struct step_round *r, uint64_t draws)
+{
+	r->draws += draws;
+}
 
 /* The mix changes its batch at steps 3 and 6. */
 static uint32_t
@@ -183,6 +208,11 @@ test_the_first_commit_does_not_wait_for_a_slow_broker(void **unused)
 	begun_ms = clock_ms();
 	assert_int_equal(riffle_commit_async(reader, &e), RIFFLE_OK);
 	assert_true(clock_ms() - begun_ms < SLOW_MS / 2);
+	assert_int_equal(riffle_committed(reader), 0);
+	assert_int_equal(riffle_flush(reader, -1, &e), RIFFLE_TIMEOUT); /* it is on its way */
+	assert_int_equal(riffle_flush(reader, WAIT_MS, &e), RIFFLE_OK);
+	assert_int_equal(riffle_committed(reader), 1);
+	assert_int_equal(riffle_position(reader), 1);
 	rd_kafka_mock_broker_set_rtt(cluster, 1, 0);
 	assert_int_equal(riffle_seek(reader, 0, &e), RIFFLE_OK);
 }
@@ -242,6 +272,9 @@ test_an_answer_is_as_long_as_the_program_knows_it(void **unused)
 	assert_int_equal(riffle_wait_info(reader, WAIT_MS, &newer.info, &e), RIFFLE_OK);
 	assert_int_equal(newer.info.size, sizeof(newer));
 	assert_int_equal(newer.info.schedule, 5);
+	assert_int_equal(newer.info.tokenizer, 7);
+	assert_int_equal(newer.info.sequence_length, TOKENS - 1);
+	assert_true(newer.info.lanes == 1 && newer.info.lanes_mine == 1 && newer.info.lead == 0);
 	assert_int_equal(newer.later, 0);
 	assert_int_equal(riffle_place(reader, &place), RIFFLE_OK);
 	assert_int_equal(place.step, 2);
@@ -363,6 +396,192 @@ test_a_step_that_is_not_kept_is_not_freed(void **unused)
 	assert_next(3);
 }
 
+/* ---- what is asked of a mix that nobody reads ---- */
+
+/* The round of the step given last is followed; that of any other is asked for. */
+static void
+test_a_round_is_asked_for_once_and_followed_from_step_to_step(void **unused)
+{
+	static const struct {
+		int next; /* the step that is given before; -1: none */
+		uint64_t step, round, draws;
+		int found;
+	} rows[] = {
+	    {-1, 4, 4, 40, 1}, /* no step was given since the seek */
+	    {4, 4, 4, 40, 1},
+	    {-1, 4, 4, 40, 0},
+	    {5, 5, 4, 43, 0}, /* step 4 had 3 sequences */
+	    {6, 6, 4, 46, 0},
+	    {7, 7, 4, 48, 0}, /* step 6 had 2 */
+	    {-1, 6, 6, 60, 1},
+	    {-1, 7, 4, 48, 0},
+	};
+	struct riffle_round round = {.size = sizeof(round)};
+	struct riffle_error e;
+
+	(void)unused;
+	assert_int_equal(riffle_seek(reader, 4, &e), RIFFLE_OK);
+	EACH_ROW(i, rows) {
+		rounds_found = 0;
+		if (rows[i].next >= 0)
+			assert_next((uint64_t)rows[i].next);
+		assert_int_equal(riffle_get_round(reader, rows[i].step, &round, &e), RIFFLE_OK);
+		assert_int_equal(round.size, sizeof(round));
+		assert_int_equal(round.epoch_size, 60);
+		assert_int_equal(round.round, rows[i].round);
+		assert_int_equal(round.draws, rows[i].draws);
+		assert_int_equal(rounds_found, rows[i].found);
+	}
+	assert_int_equal(riffle_get_round(reader, STEPS + 1, &round, &e), RIFFLE_ERROR_DATA);
+	assert_string_equal(e.text, "mix m: step 9 is not published");
+	assert_true(round.size == sizeof(round) && round.epoch_size == 0);
+	round.size = 0;
+	assert_int_equal(riffle_get_round(reader, 4, &round, &e), RIFFLE_ERROR_USAGE);
+}
+
+static void
+put_ledger(const struct ledger *l)
+{
+	char at[256];
+	struct property item[] = {{(char[]){"bootstrap.servers"}, at}};
+	const struct properties properties = {1, item};
+	const struct kafka_options o = {
+	    .role = KAFKA_WRITER, .client = "ledger", .properties = &properties};
+	uint8_t *bytes;
+	rd_kafka_t *rk;
+	size_t n;
+
+	snprintf(at, sizeof(at), "%s", rd_kafka_mock_cluster_bootstraps(cluster));
+	assert_int_equal(kafka_open(&rk, &o, &f), FAIL_NONE);
+	assert_int_equal(ledger_encode(l, &bytes, &n, &f), FAIL_NONE);
+	assert_int_equal(rd_kafka_producev(rk, RD_KAFKA_V_TOPIC("k.ledger"),
+			     RD_KAFKA_V_PARTITION(0), RD_KAFKA_V_VALUE(bytes, n),
+			     RD_KAFKA_V_MSGFLAGS(RD_KAFKA_MSG_F_FREE), RD_KAFKA_V_END),
+	    RD_KAFKA_RESP_ERR_NO_ERROR);
+	assert_int_equal(rd_kafka_flush(rk, WAIT_MS), RD_KAFKA_RESP_ERR_NO_ERROR);
+	kafka_close(rk);
+}
+
+/* Mix k has two lanes, no step yet, and the ledger that a row says. */
+static void
+test_a_ledger_tells_the_shape_of_its_mix(void **unused)
+{
+	static const struct {
+		const char *config;
+		int64_t epoch_size, round, round_draws, step_next, draws;
+		uint32_t batch; /* in force; 0: as configured */
+		enum ledger_kind kind;
+		uint64_t round_steps;
+		uint32_t global_batch; /* 0: FAIL_DATA */
+		bool uniform;
+	} rows[] = {
+#define SHAPE "{\"fixed\":{\"sequence_length\":8,\"global_batch\":6}}"
+	    {SHAPE, 60, 1, 12, 12, 72, 0, LEDGER_STEPS, 10, 6, true},
+	    {SHAPE, 60, 1, 13, 12, 73, 0, LEDGER_STEPS, 0, 6, false}, /* it had another batch */
+	    {SHAPE, 62, 1, 10, 12, 72, 0, LEDGER_STEPS, 0, 6, true},
+	    {SHAPE, 0, 0, 0, 12, 72, 0, LEDGER_END, 0, 6, true}, /* without rounds */
+	    {SHAPE, 60, 0, 48, 12, 48, 4, LEDGER_STEPS, 15, 4, true},
+	    {"{\"fixed\":{\"global_batch\":6}}", 60, 1, 12, 12, 72, 0, LEDGER_STEPS, 0, 0, false},
+	    {"{\"fixed\":{\"sequence_length\":8}}", 60, 1, 12, 12, 72, 0, LEDGER_STEPS, 0, 0,
+		false},
+	    {"{\"fixed\":{\"sequence_length\":0,\"global_batch\":6}}", 60, 1, 12, 12, 72, 0,
+		LEDGER_STEPS, 0, 0, false},
+	    {SHAPE, 60, 1, 12, 12, 72, 0, LEDGER_STEPS, 10, 6, true},
+	};
+	const struct riffle_options o = {.size = sizeof(o),
+	    .mix = "k",
+	    .bootstrap = rd_kafka_mock_cluster_bootstraps(cluster),
+	    .world = 2,
+	    .rank = 1,
+	    .token_bytes = 4,
+	    .start = RIFFLE_START_STEP};
+	struct riffle_rounds rounds = {.size = sizeof(rounds)};
+	struct riffle_extent extent = {.size = sizeof(extent)};
+	struct riffle_info info = {.size = sizeof(info)};
+	const struct riffle_step *s;
+	struct riffle_error e;
+	struct riffle *r;
+
+	(void)unused;
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "k.batches", 2, 1), 0);
+	assert_int_equal(rd_kafka_mock_topic_create(cluster, "k.ledger", 1, 1), 0);
+	rd_kafka_mock_topic_set_error(cluster, "k.lanes", RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART);
+	assert_int_equal(riffle_find_rounds(&o, &rounds, &e), RIFFLE_TIMEOUT);
+	assert_string_equal(e.text, "no mixer has begun the mix: its rounds are not known yet");
+	assert_int_equal(riffle_find_extent(&o, &extent, &e), RIFFLE_TIMEOUT);
+	assert_string_equal(e.text, "no mixer has begun the mix: its length is not known yet");
+	assert_true(extent.size == sizeof(extent) && extent.steps == 0);
+	EACH_ROW(i, rows) {
+		const bool good = rows[i].global_batch > 0;
+		const struct ledger l = {.mix = (char[]){"k"},
+		    .config = (char *)(uintptr_t)rows[i].config,
+		    .kind = rows[i].kind,
+		    .step_next = rows[i].step_next,
+		    .draws = rows[i].draws,
+		    .epoch_size = rows[i].epoch_size,
+		    .round = rows[i].round,
+		    .round_draws = rows[i].round_draws,
+		    .global_batch = rows[i].batch,
+		    .schedule = 11,
+		    .tokenizer = 13};
+
+		put_ledger(&l);
+		rounds = (struct riffle_rounds){.size = sizeof(rounds), .draws = 99};
+		extent = (struct riffle_extent){.size = sizeof(extent), .steps = 99};
+		assert_int_equal(
+		    riffle_find_rounds(&o, &rounds, &e), good ? RIFFLE_OK : RIFFLE_ERROR_DATA);
+		assert_int_equal(rounds.size, sizeof(rounds));
+		assert_int_equal(rounds.draws, good ? rows[i].epoch_size : 0);
+		assert_int_equal(rounds.steps, rows[i].round_steps);
+		assert_int_equal(rounds.global_batch, rows[i].global_batch);
+		assert_int_equal(rounds.lanes, good ? 2 : 0);
+		if (!good)
+			assert_string_equal(e.text,
+			    "the ledger of mix k has no sequence_length or no global_batch");
+		assert_int_equal(
+		    riffle_find_extent(&o, &extent, &e), good ? RIFFLE_OK : RIFFLE_ERROR_DATA);
+		assert_int_equal(extent.steps, good ? rows[i].step_next : 0);
+		assert_int_equal(extent.global_batch, rows[i].global_batch);
+		assert_int_equal(extent.lanes, good ? 2 : 0);
+		assert_int_equal(extent.sequence_length, good ? 8 : 0);
+		assert_int_equal(extent.ended, rows[i].kind == LEDGER_END);
+		assert_int_equal(extent.uniform, rows[i].uniform);
+	}
+	/* A reader knows the same before a step is there. */
+	assert_int_equal(riffle_open(&r, &o, &e), RIFFLE_OK);
+	assert_int_equal(riffle_get_info(r, &info), RIFFLE_OK);
+	assert_true(info.lanes == 2 && info.lanes_mine == 1 && info.sequence_length == 0);
+	assert_int_equal(riffle_wait_info(r, 0, &info, &e), RIFFLE_OK);
+	assert_true(info.lanes == 2 && info.lanes_mine == 1 && info.lead == 0);
+	assert_int_equal(info.sequence_length, 8);
+	assert_int_equal(info.global_batch, 6);
+	assert_int_equal(info.schedule, 11);
+	assert_int_equal(info.tokenizer, 13);
+	assert_int_equal(riffle_next(r, -1, &s, &e), RIFFLE_TIMEOUT); /* told in tenths */
+	assert_null(s);
+	assert_int_equal(strncmp(e.text, "step 0 of mix k did not come within 0.", 38), 0);
+	assert_string_equal(e.text + 39, " s: it is not published yet (is `riffle mix` running?)");
+	riffle_close(r);
+}
+
+/* A text that does not fit is cut. Its whole length is returned all the same. */
+static void
+test_metrics_are_of_this_reader(void **unused)
+{
+	char text[4096], start[10];
+	size_t n;
+
+	(void)unused;
+	n = riffle_metrics(reader, text, sizeof(text));
+	assert_int_equal(strlen(text), n);
+	assert_non_null(strstr(text, "mix=\"m\""));
+	assert_non_null(strstr(text, "run=\"trainers\""));
+	assert_true(riffle_metrics(reader, start, sizeof(start)) > sizeof(start));
+	assert_int_equal(strlen(start), sizeof(start) - 1);
+	assert_memory_equal(start, text, sizeof(start) - 1);
+	assert_true(riffle_metrics(reader, NULL, 0) > sizeof(start));
+}
+
 static void
 test_options_that_cannot_be_are_refused(void **unused)
 {
@@ -374,14 +593,63 @@ test_options_that_cannot_be_are_refused(void **unused)
 	    .token_bytes = 4,
 	    .properties = property,
 	    .properties_n = 2};
+	static const struct {
+		const char *mix, *run;
+		uint32_t rank, token_bytes, threads;
+		int start;
+		uint64_t step;
+		const char *says;
+	} rows[] = {
+	    {"m", NULL, 0, 4, 65, RIFFLE_START_STEP, 0,
+		"threads is 65; it is 1 to 64, or 0 for the default"},
+	    {"m", NULL, 0, 4, 0, RIFFLE_START_STEP, UINT64_MAX,
+		"step 18446744073709551615 is out of range"},
+	    {"m", NULL, 0, 4, 0, 9, 0, "start is neither COMMITTED nor STEP"},
+	    {"m", NULL, 0, 0, 0, RIFFLE_START_STEP, 0, "token_bytes is 0; it is 2, 4 or 8"},
+	    {"m", NULL, 2, 4, 0, RIFFLE_START_STEP, 0,
+		"rank 2 is not in a world of 2 (ranks count from 0)"},
+	    {"m", "mixer", 0, 4, 0, RIFFLE_START_STEP, 0,
+		"\"mixer\" is not a name of a run (letters, digits, '.', '_', '-', at most 100, a "
+		"letter or digit first; mixer and election are taken)"},
+	    {"a b", NULL, 0, 4, 0, RIFFLE_START_STEP, 0,
+		"\"a b\" is not a name of a mix (letters, digits, '.', '_', '-', at most 100, a "
+		"letter or digit first)"},
+	};
 	const struct riffle_step step = {.tokens_each = 2};
 	const struct riffle_targets targets = {.size = sizeof(targets)};
+	struct riffle_checkpoint far = {.size = sizeof(far)};
 	struct riffle_error e;
 	struct riffle *r;
 
 	(void)unused;
 	assert_int_equal(riffle_open(&r, &o, &e), RIFFLE_ERROR_USAGE);
 	assert_string_equal(e.text, "property 1 has no name or no value");
+	EACH_NAMED_ROW(i, rows, says) {
+		struct riffle_options wrong = {.size = sizeof(wrong), .mix = "m", .world = 2};
+
+		wrong.rank = rows[i].rank;
+		wrong.start = rows[i].start;
+		wrong.step = rows[i].step;
+		wrong.threads = rows[i].threads;
+		wrong.token_bytes = rows[i].token_bytes;
+		wrong.run = rows[i].run;
+		wrong.mix = rows[i].mix;
+		r = (struct riffle *)&wrong;
+		assert_int_equal(riffle_open(&r, &wrong, &e), RIFFLE_ERROR_USAGE);
+		assert_null(r);
+		assert_string_equal(e.text, rows[i].says);
+	}
+	assert_int_equal(riffle_seek(reader, UINT64_MAX, &e), RIFFLE_ERROR_USAGE);
+	assert_string_equal(e.text, "step 18446744073709551615 is out of range");
+	far.step = UINT64_MAX;
+	assert_int_equal(riffle_seek_checkpoint(reader, &far, &e), RIFFLE_ERROR_USAGE);
+	assert_string_equal(
+	    e.text, "checkpoint: step 18446744073709551615 or choices_step 0 is out of range");
+	far.step = 0;
+	far.choices_step = UINT64_MAX;
+	assert_int_equal(riffle_seek_checkpoint(reader, &far, &e), RIFFLE_ERROR_USAGE);
+	assert_int_equal(riffle_find_checkpoint(&o, UINT64_MAX, &far, &e), RIFFLE_ERROR_USAGE);
+	assert_string_equal(e.text, "step 18446744073709551615 is out of range");
 	assert_int_equal(riffle_step_targets(&step, 4, &targets), RIFFLE_OK);
 	assert_int_equal(riffle_step_targets(&step, 3, &targets), RIFFLE_ERROR_USAGE);
 }
@@ -398,6 +666,9 @@ main(void)
 	    cmocka_unit_test(test_an_answer_is_as_long_as_the_program_knows_it),
 	    cmocka_unit_test(test_a_second_thread_is_refused_and_close_ends_the_first_ones_wait),
 	    cmocka_unit_test(test_a_step_that_is_not_kept_is_not_freed),
+	    cmocka_unit_test(test_a_round_is_asked_for_once_and_followed_from_step_to_step),
+	    cmocka_unit_test(test_a_ledger_tells_the_shape_of_its_mix),
+	    cmocka_unit_test(test_metrics_are_of_this_reader),
 	    cmocka_unit_test(test_options_that_cannot_be_are_refused),
 	};
 

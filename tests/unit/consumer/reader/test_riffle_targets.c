@@ -60,10 +60,60 @@ test_targets_of_every_width(void **unused)
 	}
 }
 
+/* A range or a document at either end of the sequence: token 0 is no label, token N is the last. */
+static void
+test_the_first_and_the_last_label_are_masked(void **unused)
+{
+	static const struct {
+		struct riffle_span span[2];
+		size_t spans_n;
+		struct riffle_range range;
+		uint8_t boundaries;
+		const char *labels; /* '.': masked */
+	} rows[] = {
+	    {{{.start = 0}}, 1, {0, 1}, 0, "1234567"},
+	    {{{.start = 0}}, 1, {0, 2}, 0, ".234567"},
+	    {{{.start = 0}}, 1, {7, 8}, 0, "123456."},
+	    {{{.start = 0}}, 1, {6, 7}, 0, "12345.7"},
+	    {{{.start = 0}}, 1, {0, 8}, 1, "......."},
+	    {{{.start = 0}, {.start = 1}}, 2, {0, 0}, 1, ".234567"},
+	    {{{.start = 0}, {.start = 7}}, 2, {0, 0}, 1, "123456."},
+	    {{{.start = 0}, {.start = 7}}, 2, {0, 0}, 0, "1234567"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, labels) {
+		const struct riffle_sequence q = {.used = EACH,
+		    .spans = rows[i].span,
+		    .spans_n = rows[i].spans_n,
+		    .no_loss = &rows[i].range,
+		    .no_loss_n = 1};
+		uint16_t tokens[EACH];
+		const struct riffle_step s = {
+		    .sequences = 1, .tokens_each = EACH, .tokens = tokens, .sequence = &q};
+		int64_t to[N + 1];
+		struct riffle_targets t = {.size = sizeof(t),
+		    .labels = to,
+		    .ignored = '.' - '0',
+		    .mask_boundaries = rows[i].boundaries};
+		char text[N + 1] = "";
+
+		for (uint16_t k = 0; k < EACH; k++)
+			tokens[k] = k;
+		to[N] = 77;
+		assert_int_equal(riffle_step_targets(&s, 2, &t), RIFFLE_OK);
+		for (int k = 0; k < N; k++)
+			text[k] = (char)('0' + to[k]);
+		assert_string_equal(text, rows[i].labels);
+		assert_int_equal(to[N], 77);
+	}
+}
+
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets_of_every_width)};
+	const struct CMUnitTest tests[] = {cmocka_unit_test(test_targets_of_every_width),
+	    cmocka_unit_test(test_the_first_and_the_last_label_are_masked)};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -151,6 +151,70 @@ test_the_rates_read_as_many_records_as_their_size_allows(void **unused)
 		    status_samples_from(row[i].offset, row[i].bytes, row[i].low), row[i].from);
 }
 
+static void
+test_a_part_is_read_again_once_it_is_older_than_its_pace(void **unused)
+{
+	static const struct {
+		int64_t read_ms, pace_ms;
+		bool due;
+	} row[] = {
+	    {0, 500, true},  /* never read */
+	    {1000, 0, true}, /* each time */
+	    {501, 500, false},
+	    {500, 500, true},
+	    {499, 500, true},
+	    {1000, 500, false},
+	};
+	const struct status_query q = {.now_ms = 1000};
+
+	(void)unused;
+	EACH_ROW(i, row)
+		assert_int_equal(status_query_due(&q, row[i].read_ms, row[i].pace_ms), row[i].due);
+}
+
+/* The training topic of a domain is meant, and only one that exists is given. */
+static void
+test_a_topic_of_the_plan_is_found_by_its_kind_and_domain(void **unused)
+{
+	static const struct {
+		enum topic_kind kind;
+		int domain;
+		const char *name; /* NULL: not in the plan */
+		int report;       /* -1: it does not exist */
+	} row[] = {
+	    {TOPIC_DOMAIN, 0, "c.a", 1},
+	    {TOPIC_DOMAIN, 1, "c.b", -1},
+	    {TOPIC_DOMAIN, 2, NULL, -1},
+	    {TOPIC_LEDGER, -1, "m.ledger", 3},
+	    {TOPIC_BATCHES, -1, NULL, -1},
+	};
+	struct planned_topic topic[] = {
+	    {.name = "c.a.valid", .kind = TOPIC_DOMAIN, .domain = 0, .set = SET_VALID},
+	    {.name = "c.a", .kind = TOPIC_DOMAIN, .domain = 0, .set = SET_TRAIN},
+	    {.name = "c.b", .kind = TOPIC_DOMAIN, .domain = 1, .set = SET_TRAIN},
+	    {.name = "m.ledger", .kind = TOPIC_LEDGER, .domain = -1, .set = SET_TRAIN}};
+	struct topic_plan plan = {4, topic};
+	struct topics_report report[] = {
+	    {.exists = true}, {.exists = true}, {.exists = false}, {.exists = true}};
+	const struct status st = {.plan = &plan, .report = report};
+
+	(void)unused;
+	EACH_ROW(i, row) {
+		const char *name = NULL;
+		const struct topics_report *r =
+		    status_query_topic(&st, row[i].kind, row[i].domain, &name);
+
+		if (row[i].report < 0)
+			assert_null(r);
+		else
+			assert_ptr_equal(r, &report[row[i].report]);
+		if (row[i].name == NULL)
+			assert_null(name);
+		else
+			assert_string_equal(name, row[i].name);
+	}
+}
+
 int
 main(void)
 {
@@ -160,6 +224,8 @@ main(void)
 	    cmocka_unit_test(test_the_active_mixers_come_first_and_only_a_standby_is_one),
 	    cmocka_unit_test(test_a_last_record_stands_while_the_topic_only_grows_behind_it),
 	    cmocka_unit_test(test_the_rates_read_as_many_records_as_their_size_allows),
+	    cmocka_unit_test(test_a_part_is_read_again_once_it_is_older_than_its_pace),
+	    cmocka_unit_test(test_a_topic_of_the_plan_is_found_by_its_kind_and_domain),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
