@@ -72,7 +72,8 @@ read_log(struct export *e, struct partition_log *log, int partition, struct prog
 		progress_show(p);
 		code = partition_log_next(log, e->o->stop, &s, &there, f);
 		if (code == FAIL_STOPPED)
-			fail(f, code, "stopped after %" PRIu64 " sequences", e->counts->sequences);
+			fail(f, code, "stopped after %" PRIu64 " sequence%s", e->counts->sequences,
+			    e->counts->sequences == 1 ? "" : "s");
 		if (code != FAIL_NONE)
 			return code;
 		if (!there)

@@ -67,7 +67,8 @@ test_a_mistake_is_named_on_stderr_with_the_next_step(void **unused)
 		"riffle completion: no completion for tcsh: bash, zsh and fish have one; see "
 		"riffle completion --help\n"},
 	    {"completion a b", 2,
-		"riffle completion: unexpected argument: b (usage: riffle completion "
+		"riffle completion: unexpected argument: b (riffle completion takes 1 at most; "
+		"usage: riffle completion "
 		"bash|zsh|fish); see riffle completion --help\n"},
 	    {"tokenize --tokenizer none a.jsonl", 1,
 		"riffle tokenize: tokenizer none: cannot be opened: No such file or directory\n"},

@@ -301,7 +301,9 @@ test_a_server_that_cannot_listen_says_where_and_why(void **unused)
 	snprintf(at.port, sizeof(at.port), "%s", http_server_port(s));
 	assert_int_equal(http_server_open(&other, &o, &f), FAIL_IO);
 	snprintf(expected, sizeof(expected),
-	    "--metrics: listening on 127.0.0.1, port %s: Address already in use", at.port);
+	    "--metrics: listening on 127.0.0.1, port %s: Address already in use: give another "
+	    "port, or 0 for any that is free",
+	    at.port);
 	assert_string_equal(f.text, expected);
 	o.cert = "/no/cert";
 	o.key = "/no/key";

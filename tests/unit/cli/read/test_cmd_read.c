@@ -149,7 +149,7 @@ test_words_that_do_not_go_together_are_refused(void **unused)
 	    {"-c @ --from-step 1 --from-time 1", FAIL_USAGE,
 		"--from-step or --from-time, not both"},
 	    {"-c @ --world 2", FAIL_USAGE, "--world 2: which of them is this? give --rank"},
-	    {"-c @ --rank 1", FAIL_USAGE, "--rank: out of range: 1 (0 to 0, as --world is 1)"},
+	    {"-c @ --rank 1", FAIL_USAGE, "--rank 1: of how many? give --world"},
 	    {"-c @ --rank 3 --world 3", FAIL_USAGE,
 		"--rank: out of range: 3 (0 to 2, as --world is 3)"},
 	    {"-c @ --from-time noon", FAIL_USAGE,

@@ -140,8 +140,9 @@ kafka_fail_denied(struct failure *why, rd_kafka_t *handle, rd_kafka_resp_err_t e
 }
 
 enum fail_code
-kafka_fail_missing(struct failure *why, const char *topic)
+kafka_fail_missing(struct failure *why, rd_kafka_t *handle, const char *topic)
 {
+	assert_ptr_equal((const void *)handle, &world);
 	return fail(why, FAIL_CONFIG, "missing %s", topic);
 }
 
@@ -688,7 +689,8 @@ test_missing_topics_are_counted_and_a_mix_without_any_is_named(void **unused)
 	    {{TOPIC_REJECTS, TOPIC_BATCHES, TOPIC_LEDGER}, {false, true, false},
 		"2 of 3 topics are missing, the first: t0: run `riffle topics --create`"},
 	    {{TOPIC_REJECTS, TOPIC_DOMAIN, TOPIC_ARRIVALS}, {false, false, false},
-		"3 of 3 topics are missing, the first: t0: run `riffle topics --create`"},
+		"corpus c has no topics on b1:1,b2:2: 3 of 3 topics are missing, the first: t0: "
+		"run `riffle topics --create`"},
 	};
 
 	(void)unused;

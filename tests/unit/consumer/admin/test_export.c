@@ -68,8 +68,9 @@ kafka_partitions(rd_kafka_t *rk, const char *topic, int *n, int timeout_ms, stru
 }
 
 enum fail_code
-kafka_fail_missing(struct failure *why, const char *topic)
+kafka_fail_missing(struct failure *why, rd_kafka_t *handle, const char *topic)
 {
+	(void)handle;
 	return fail(why, FAIL_CONFIG, "missing %s", topic);
 }
 
@@ -276,7 +277,8 @@ test_each_failure_ends_the_export(void **unused)
 	    {"partitions", FAIL_BROKER, NULL},
 	    {"open", FAIL_IO, NULL},
 	    {"log c.code/1", FAIL_DATA, NULL},
-	    {"next 1", FAIL_STOPPED, NULL},
+	    {"next 1", FAIL_STOPPED,
+		"stopped after 1 sequence; no file was written, and the same command begins again"},
 	    {"tokens 11", FAIL_IO, NULL},
 	    {"tokens 11", FAIL_DATA, "topic c.code, partition 1, sequence 1: tokens 11 fails"},
 	    {"cut off", FAIL_IO, NULL},
