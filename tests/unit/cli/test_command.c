@@ -26,7 +26,8 @@ run(const char *line, char **out)
 	size_t n = 0;
 
 	snprintf(words, sizeof(words), "%s", line);
-	for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+	for (char *rest = NULL, *word = strtok_r(words, " ", &rest); word != NULL;
+	     word = strtok_r(NULL, " ", &rest)) {
 		assert_true(argc < WORDS_MAX);
 		argv[argc++] = word;
 	}
@@ -38,7 +39,8 @@ run(const char *line, char **out)
 	code = c->run(argc, argv, &f);
 	printed_end(&p);
 	capture_end_lines(&log, whole, sizeof(whole));
-	for (char *event = strtok(whole, "\n"); event != NULL; event = strtok(NULL, "\n"))
+	for (char *rest = NULL, *event = strtok_r(whole, "\n", &rest); event != NULL;
+	     event = strtok_r(NULL, "\n", &rest))
 		if (strstr(event, " kafka: ") == NULL)
 			n += (size_t)snprintf(
 			    said + n, sizeof(said) - n, "%s\n", strchr(event, ' ') + 1);

@@ -196,7 +196,8 @@ open_lines(struct inspect_lines **l, char said[static 4096])
 	capture_begin(&log);
 	code = inspect_lines_open(l, "pre", &config, &step, 4, &f);
 	capture_end_lines(&log, text, sizeof(text));
-	for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+	for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest))
 		n += (size_t)snprintf(said + n, 4096 - n, "%s\n", strchr(line, ' ') + 1);
 	assert_int_equal(opened, 0);
 	return code;

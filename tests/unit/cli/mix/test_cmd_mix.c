@@ -182,7 +182,8 @@ check(const char *words, enum fail_code code, const char *calls, const char *fai
 	trace[0] = '\0';
 	handles = 0;
 	snprintf(copy, sizeof(copy), "%s", words);
-	for (char *at = strtok(copy, " "); at != NULL; at = strtok(NULL, " ")) {
+	for (char *rest = NULL, *at = strtok_r(copy, " ", &rest); at != NULL;
+	     at = strtok_r(NULL, " ", &rest)) {
 		size_t length = strlen(at);
 		bool file = length > 4 && strcmp(at + length - 4, ".yml") == 0;
 

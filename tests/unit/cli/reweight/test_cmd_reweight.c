@@ -182,7 +182,8 @@ run_reweight(struct printed *p, const char *words, const char *failing, char *sa
 	capture_begin(&log);
 	code = run_command(p, &cmd_reweight, line);
 	capture_end_lines(&log, whole, sizeof(whole));
-	for (char *at = strtok(whole, "\n"); at != NULL; at = strtok(NULL, "\n"))
+	for (char *rest = NULL, *at = strtok_r(whole, "\n", &rest); at != NULL;
+	     at = strtok_r(NULL, "\n", &rest))
 		n += (size_t)snprintf(said + n, room - n, "%s\n", strchr(at, ' ') + 1);
 	assert_int_equal(handles, 0);
 	return code;

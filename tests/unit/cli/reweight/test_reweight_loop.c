@@ -427,7 +427,8 @@ logged_is(const char *expected)
 	char lines[sizeof(logged)] = "";
 	size_t n = 0;
 
-	for (char *line = strtok(logged, "\n"); line != NULL; line = strtok(NULL, "\n"))
+	for (char *rest = NULL, *line = strtok_r(logged, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest))
 		n += (size_t)snprintf(lines + n, sizeof(lines) - n, "%s\n", strchr(line, ' ') + 1);
 	printed_compare(lines, expected);
 }

@@ -185,7 +185,8 @@ test_each_look_is_put_or_why_it_failed(void **unused)
 		sem_post(&may_end);
 		assert_true(serve_watch_end(w, 30000));
 		capture_end_lines(&log, text, sizeof(text));
-		for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+		for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL;
+		     line = strtok_r(NULL, "\n", &rest))
 			n += (size_t)snprintf(
 			    said + n, sizeof(said) - n, "%s\n", strchr(line, ' ') + 1);
 		serve_watch_close(w);

@@ -195,7 +195,8 @@ test_what_is_read_and_printed(void **unused)
 		capture_begin(&log);
 		code = run_command(&p, &cmd_status, line);
 		capture_end_lines(&log, whole, sizeof(whole));
-		for (char *at = strtok(whole, "\n"); at != NULL; at = strtok(NULL, "\n"))
+		for (char *rest = NULL, *at = strtok_r(whole, "\n", &rest); at != NULL;
+		     at = strtok_r(NULL, "\n", &rest))
 			n += (size_t)snprintf(
 			    said + n, sizeof(said) - n, "%s\n", strchr(at, ' ') + 1);
 		assert_int_equal(code, rows[i].code);

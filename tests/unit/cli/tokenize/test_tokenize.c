@@ -193,10 +193,10 @@ test_the_longest_lines_have_room(void **unused)
 	struct printed p;
 
 	(void)unused;
-	at += sprintf(at, "{\"tokens\": [1");
+	at = stpcpy(at, "{\"tokens\": [1");
 	for (int i = 1; i < IDS; i++)
-		at += sprintf(at, ",1");
-	strcpy(at, "]}\n");
+		at = stpcpy(at, ",1");
+	stpcpy(at, "]}\n");
 	assert_int_equal(
 	    run((struct tokenize_job_task){.decode = true}, 1, "in.jsonl", line, &p, &t),
 	    FAIL_NONE);

@@ -246,8 +246,8 @@ test_a_mix_that_draws_keeps_a_domain_unless_forced(void **unused)
 			assert_int_equal(code, rows[i].code);
 			if (rows[i].says != NULL)
 				assert_string_equal(f.text, rows[i].says);
-			for (char *line = strtok(text, "\n"); line != NULL;
-			     line = strtok(NULL, "\n"))
+			for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line != NULL;
+			     line = strtok_r(NULL, "\n", &rest))
 				if (strstr(line, " kafka: ") == NULL)
 					n += (size_t)snprintf(said + n, sizeof(said) - n, "%s\n",
 					    strchr(line, ' ') + 1);

@@ -112,7 +112,7 @@ static const struct {
 	{.age_ms = 50, .mixers = 1, STANDS_APART(0)}, 150, 0,
 	"step 104 is next: the mixer may be at most 64 steps ahead and waits for run trainers, "
 	"which has committed " APART ": is the rank that reads them running? Is the checkpoint "
-				     "that named this step of this mix?"},
+	"that named this step of this mix?"},
     {{.step_next = 104, .run = slow_run, .runs_n = 2, .config = with_eval},
 	{.age_ms = 50, .mixers = 1, STANDS_APART(2)}, 104, 0,
 	"step 104 is next: the mixer may be at most 64 steps ahead and waits for run trainers, "

@@ -322,7 +322,8 @@ assert_said(const char *expected)
 	char text[sizeof(said)];
 	size_t n = 0;
 
-	for (char *line = strtok(said, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+	for (char *rest = NULL, *line = strtok_r(said, "\n", &rest); line != NULL;
+	     line = strtok_r(NULL, "\n", &rest)) {
 		const char *event = strchr(line, ' ');
 
 		assert_non_null(event);
