@@ -628,7 +628,7 @@ test_options_that_cannot_be_are_refused(void **unused)
 		struct riffle_options wrong = {.size = sizeof(wrong), .mix = "m", .world = 2};
 
 		wrong.rank = rows[i].rank;
-		wrong.start = rows[i].start;
+		wrong.start = (enum riffle_start)rows[i].start;
 		wrong.step = rows[i].step;
 		wrong.threads = rows[i].threads;
 		wrong.token_bytes = rows[i].token_bytes;
