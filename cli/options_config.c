@@ -158,6 +158,24 @@ fail_no_file(const struct options *o, struct failure *f)
 				      S_ISDIR(st.st_mode) ? "folder" : "file");
 }
 
+/* The first of two values of a key would be lost. */
+static enum fail_code
+check_overrides(const struct options *o, struct failure *f)
+{
+	for (size_t i = 0; i < o->overrides.n; i++) {
+		const char *one = o->overrides.text[i];
+		size_t n = strcspn(one, "=");
+
+		for (size_t k = i + 1; k < o->overrides.n; k++)
+			if (strncmp(one, o->overrides.text[k], n) == 0 && one[n] == '=' &&
+			    o->overrides.text[k][n] == '=')
+				return fail(f, FAIL_USAGE,
+				    "-s %.*s: given twice (%s, %s): give one", (int)n, one,
+				    one + n + 1, o->overrides.text[k] + n + 1);
+	}
+	return FAIL_NONE;
+}
+
 enum fail_code
 options_config_named(
     struct config **out, const char *mix, const struct options *o, struct failure *f)
@@ -170,6 +188,8 @@ options_config_named(
 	if (o->config == NULL)
 		return fail(
 		    f, FAIL_USAGE, "no configuration is named: add -c FILE, or set RIFFLE_CONFIG");
+	if (check_overrides(o, f) != FAIL_NONE)
+		return f->code;
 	for (size_t i = 0; i < o->overrides.n; i++)
 		if (property_of(o->overrides.text[i]) == NULL)
 			set[n++] = o->overrides.text[i];

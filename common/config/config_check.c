@@ -475,19 +475,24 @@ check_batch(const struct config *c, size_t i, struct failure *f)
 static enum fail_code
 check_record(const struct config *c, const struct yaml_node *root, struct failure *f)
 {
+	uint32_t fewer = c->mix.lanes;
 	size_t bytes;
 
 	assert(c->mix.lanes >= 1); /* the table's range */
+	while (c->mix.global_batch % fewer != 0)
+		fewer--;
 	if (c->mix.partitions > 0 && c->mix.batches == MIX_BATCHES_DERIVED)
 		return config_fail(c, config_line(root, "mix", "partitions"), "mix.partitions", f,
 		    "has no effect with mix.batches: derived, which has no batch topic");
 	if (c->mix.partitions > c->mix.lanes)
 		return config_fail(c, config_line(root, "mix", "partitions"), "mix.partitions", f,
 		    "out of range: %u (at most mix.lanes, %u)", c->mix.partitions, c->mix.lanes);
-	if (c->mix.global_batch % c->mix.lanes != 0)
+	if (fewer != c->mix.lanes)
 		return config_fail(c, config_line(root, "mix", "lanes"), "mix.lanes", f,
-		    "does not divide mix.global_batch: %u (a divisor of %u)", c->mix.lanes,
-		    c->mix.global_batch);
+		    "%u does not divide mix.global_batch, %u: take %u lane%s, or a global_batch of "
+		    "%u",
+		    c->mix.lanes, c->mix.global_batch, fewer, fewer == 1 ? "" : "s",
+		    (c->mix.global_batch / c->mix.lanes + 1) * c->mix.lanes);
 	for (size_t i = 0; i < c->mix.phases_n; i++)
 		if (check_batch(c, i, f) != FAIL_NONE)
 			return f->code;

@@ -180,7 +180,8 @@ fail_no_broker(rd_kafka_t *rk, struct failure *f)
 	else
 		fail(f, FAIL_BROKER,
 		    "no broker is named (kafka.bootstrap.servers, bootstrap= in Python, "
-		    "RIFFLE_BOOTSTRAP), and none answers at the default, %s: %s",
+		    "RIFFLE_BOOTSTRAP%s), and none answers at the default, %s: %s",
+		    getenv("RIFFLE_BOOTSTRAP") == NULL ? "" : ", which is set but empty",
 		    h->bootstrap, why);
 	return fail_files(f);
 }

@@ -548,7 +548,7 @@ def test_check_without_inputs_opens_nothing_and_says_ok(riffle, write_config):
 
 @pytest.mark.parametrize("change, sentence", [
     (("lanes: 4", "lanes: 0"), "10: mix.lanes: out of range: 0 (1 to 4096)"),
-    (("lanes: 4", "lanes: 3"), "10: mix.lanes: does not divide mix.global_batch: 3 (a divisor of 16)"),
+    (("lanes: 4", "lanes: 3"), "10: mix.lanes: 3 does not divide mix.global_batch, 16: take 2 lanes, or a global_batch of 18"),
     (("  code:", "\tcode:"), "5: a tab cannot indent in YAML: use blanks"),
     (("web: 0.7", "wbe: 0.7"), "11: mix.weights.wbe: a weight without a domain: `domains` has no wbe; did you mean web?"),
     (("{exec: cat b}", "{}"), "6: domains.web: has no source: give train (files) or exec (a program)"),

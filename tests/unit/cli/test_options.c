@@ -629,6 +629,8 @@ test_the_mix_is_that_of_the_option_before_that_of_the_file(void **unused)
 	    {"-c @", NULL, "pre", NULL},
 	    {"-c @", "other", "other", NULL},
 	    {"-c @ -s mix.name=set", NULL, "set", NULL},
+	    {"-c @ -s mix.name=set -s mix.seed=1 -s mix.name=b", NULL, NULL,
+		"-s mix.name: given twice (set, b): give one"},
 	    {"", "other", "other", NULL},
 	    {"-X bootstrap.servers=h:1", "other", "other", NULL},
 	    {"", "a b", NULL, "--mix: \"a b\" is not a name of a mix"},

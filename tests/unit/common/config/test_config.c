@@ -874,9 +874,11 @@ test_lanes_divide_the_batch_and_replicas_suffice(void **unused)
 {
 	static const struct row rows[] = {
 	    {12, "  lanes: 3",
-		"12: mix.lanes: does not divide mix.global_batch: 3 (a divisor of 16)"},
+		"12: mix.lanes: 3 does not divide mix.global_batch, 16: take 2 lanes, or a "
+		"global_batch of 18"},
 	    {12, "  lanes: 32",
-		"12: mix.lanes: does not divide mix.global_batch: 32 (a divisor of 16)"},
+		"12: mix.lanes: 32 does not divide mix.global_batch, 16: take 16 lanes, or a "
+		"global_batch of 32"},
 	    {3, "sequence_length: 8\ntopics: {min_insync_replicas: 2}",
 		"4: topics.min_insync_replicas: out of range: 2 (at most topics.replication, 1)"},
 	    {3, "sequence_length: 8\ntopics:\n  replication: 3\n  min_insync_replicas: 4",

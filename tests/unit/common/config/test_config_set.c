@@ -152,7 +152,7 @@ test_what_is_wrong_is_said_of_the_setting(void **unused)
 	    {"mix.lanes=", "-s mix.lanes: has no value (parts of a step, L:"},
 	    {"mix.lane=4", "-s mix.lane: unknown key; did you mean lanes?"},
 	    {"mix.lanes=[1]", "-s mix.lanes: is a list (must be one value)"},
-	    {"mix.lanes=5", "-s mix.lanes: does not divide mix.global_batch: 5"},
+	    {"mix.lanes=5", "-s mix.lanes: 5 does not divide mix.global_batch"},
 	    {"mix.weights.cod=1", "-s mix.weights.cod: "},
 	    {"mix.lanes.x=1", "-s mix.lanes.x: mix.lanes is a value, not a map"},
 	    {"mix..x=1", "-s mix..x: a part of the key is empty"},
