@@ -71,8 +71,9 @@ enum fail_code topics_job_check_mixes(
     struct topics_job *j, bool drawn, bool force, struct failure *f);
 
 /*
- * Lists what is chosen and exists, warns of an active mixer of a chosen mix, and asks. FAIL_STOPPED: the person at the terminal answered
- * something else than "yes". A script has no terminal: it must give --yes (FAIL_USAGE).
+ * Lists what is chosen and exists, warns of an active mixer of a chosen mix, and asks.
+ * FAIL_STOPPED: the person at the terminal answered something else than "yes". A script has no
+ * terminal: it must give --yes (FAIL_USAGE).
  */
 enum fail_code topics_job_confirm(const struct topics_job *j, bool yes, struct failure *f);
 

@@ -169,8 +169,8 @@ enum fail_code kafka_partitions(
     rd_kafka_t *rk, const char *topic, int *partitions, int timeout_ms, struct failure *f);
 
 /*
- * FAIL_CONFIG: the topic does not exist. Names the broker of `rk` (NULL: none), and the command that
- * creates the topic.
+ * FAIL_CONFIG: the topic does not exist. Names the broker of `rk` (NULL: none), and the command
+ * that creates the topic.
  */
 enum fail_code kafka_fail_missing(struct failure *f, rd_kafka_t *rk, const char *topic);
 

@@ -44,8 +44,8 @@ struct feed_block_record {
 	const uint8_t *bytes; /* bad: the record as it was read, cut; NULL where unknown */
 	size_t bytes_n;
 	/*
-	 * Bad, and not in its topic: [missing_first, missing_end) are not; empty: it is there. If an
-	 * End closed the partition at missing_first, missing_end is UINT64_MAX.
+	 * Bad, and not in its topic: [missing_first, missing_end) are not; empty: it is there. If
+	 * an End closed the partition at missing_first, missing_end is UINT64_MAX.
 	 */
 	uint64_t missing_first, missing_end;
 };

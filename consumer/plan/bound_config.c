@@ -266,7 +266,9 @@ phases_by_name(const json_t *phases)
 	return by_name;
 }
 
-/* What a text means if it lacks the key. bound_config.h lists the keys left out at their default. */
+/*
+ * What a text means if it lacks the key. bound_config.h lists the keys left out at their default.
+ */
 static const char *
 default_text(const char *key)
 {

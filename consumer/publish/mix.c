@@ -544,7 +544,8 @@ look_for_other(struct mix *m, struct failure *f)
 /*
  * Topics that are missing, or not as they should be, may be signs of a lost one: creating it, or
  * changing its settings, would not be enough. Or the configuration differs from the mix's: once it
- * is set back, the topics are as they should be. With --accept-config, comparing would ask the user.
+ * is set back, the topics are as they should be. With --accept-config, comparing would ask the
+ * user.
  */
 static enum fail_code
 check_topics(struct mix *m, struct topics_use use, struct failure *f)

@@ -2,12 +2,12 @@
  * source_check.h -- what can be known of a configuration's inputs before anything is published: are
  * the tokenizer and the files there, and do the first records have the fields that domains need?
  *
- * The first records of each domain with files are read. If none of the first file's has a field, the
- * name is taken to be wrong. Records that `riffle produce` would reject are counted, in the next
- * files too if the first is short: more of them than max_rejects allows are a failure, fewer are a
- * warning. A domain with `where` needs a text only in the records that are its own. Headers and
- * sizes of token files are checked. Programs (exec) are not run. A live domain's records are not
- * counted, because its last file may be half written.
+ * The first records of each domain with files are read. If none of the first file's has a field,
+ * the name is taken to be wrong. Records that `riffle produce` would reject are counted, in the
+ * next files too if the first is short: more of them than max_rejects allows are a failure, fewer
+ * are a warning. A domain with `where` needs a text only in the records that are its own. Headers
+ * and sizes of token files are checked. Programs (exec) are not run. A live domain's records are
+ * not counted, because its last file may be half written.
  *
  * A file that is read as two inputs gives each of its documents twice: to two domains, or to train
  * and to a held-out set. It is refused, whatever patterns it comes by, unless a `where` that

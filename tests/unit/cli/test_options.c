@@ -616,7 +616,9 @@ test_a_property_that_librdkafka_lacks_is_refused_at_load_without_its_value(void 
 	assert_string_equal(f.text, said);
 }
 
-/* What names the mix: --mix, else the file; without a file only the name and the broker are known. */
+/*
+ * What names the mix: --mix, else the file; without a file only the name and the broker are known.
+ */
 static void
 test_the_mix_is_that_of_the_option_before_that_of_the_file(void **unused)
 {

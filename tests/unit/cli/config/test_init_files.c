@@ -46,7 +46,10 @@ put(const char *name, const char *text)
 	folder_text(name, text);
 }
 
-/* "NAME: " and each file of the domain, in its order; "+" in front of one for `valid`, "*" for `test`. */
+/*
+ * "NAME: " and each file of the domain, in its order; "+" in front of one for `valid`, "*" for
+ * `test`.
+ */
 static void
 describe(FILE *to, const struct init_files *l)
 {

@@ -262,7 +262,8 @@ test_a_file_a_line_or_a_sequence_is_found_and_its_draws_are_sorted(void **unused
 		"19\t1\t0\t1\tweb\t1\t2\tpublished\t2\t4\tin/c:7\t201\t7\t3\n"
 		"20\t0\t1\t1\tweb\t0\t4\tpublished\t4\t4\tin/c:7\t401\t7\t2\n"
 		"20\t0\t2\t1\tweb\t0\t4\tpublished\t4\t4\tin/c:7\t401\t7\t2\n"
-		"20\t1\t0\t1\tweb\t0\t4\tpublished\t4\t4\tin/c:7\t401\t7\t2\n"}, /* a name that ends as a line does */
+		"20\t1\t0\t1\tweb\t0\t4\tpublished\t4\t4\tin/c:7\t401\t7\t2\n"},
+	    /* a name that ends as a line does */
 	    {"c:7:3", false,
 		"step\tlane\tslot\tepoch\tdomain\tpartition\tordinal\tstate\tstart\ttokens\tsource"
 		"\tdocument\toffset\tline\n"

@@ -149,7 +149,9 @@ test_each_line_of_ids_becomes_a_line_of_text(void **unused)
 	CHECK_ROWS(&(struct tokenize_job_task){.decode = true}, "in.jsonl", rows);
 }
 
-/* There are more chunks than jobs, and threads finish in any order. The output keeps the input's. */
+/*
+ * There are more chunks than jobs, and threads finish in any order. The output keeps the input's.
+ */
 static void
 test_many_threads_keep_the_order_of_the_lines(void **unused)
 {

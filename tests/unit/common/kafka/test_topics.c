@@ -1,7 +1,7 @@
 /*
- * topics.h: what is asked of the broker about topics, and what follows from the answers. librdkafka's
- * admin requests and the modules that wait and word failures are replaced here: they answer from
- * `world`, and write down each call.
+ * topics.h: what is asked of the broker about topics, and what follows from the answers.
+ * librdkafka's admin requests and the modules that wait and word failures are replaced here: they
+ * answer from `world`, and write down each call.
  */
 #include "common/kafka/topics.h"
 

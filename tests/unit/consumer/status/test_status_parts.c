@@ -1,6 +1,7 @@
 /*
  * status_query_internal.h: status_mixers.c, status_arrivals.c, status_losses.c,
- * status_domains.c and status_runs.c. What asks a broker is replaced here, and answers from plain arrays.
+ * status_domains.c and status_runs.c. What asks a broker is replaced here, and answers from plain
+ * arrays.
  */
 #include "consumer/status/status_query_internal.h"
 
@@ -666,7 +667,9 @@ test_no_losses_are_asked_for_before_the_mix_and_its_topic_exist(void **unused)
 	}
 }
 
-/* ---- in place of kafka_query.c, kafka_commits.c, partition_tail.c, recipes.c, last_drawn.c ---- */
+/*
+ * ---- in place of kafka_query.c, kafka_commits.c, partition_tail.c, recipes.c, last_drawn.c ----
+ */
 
 /*
  * A corpus "c": domains a (2 partitions), b (live, 1) and new (no topic) of the file, and of the
