@@ -789,6 +789,11 @@ static const struct {
     {"stopped, one of two parts", ONE(FILES ", partitions: 2"), cde,
 	{.stop = true, .partitions = 2}, FAIL_STOPPED,
 	"stopped before its first document; run it again to continue", "", ""},
+    {"a program that prints no such field", ONE("exec: \"echo '{}'\""), "", {0}, FAIL_DATA,
+	"all 1 records were rejected, and the domain is not closed: correct domains.d or its "
+	"input, then run `riffle produce` again; the first reject of this run: "
+	"exec:d#53feab1b5cd3f259:1: no field `text`; `riffle rejects` lists them all",
+	REJECT "exec:d#53feab1b5cd3f259 line=1 byte=0: no field `text`\n", ""},
 };
 
 static void
