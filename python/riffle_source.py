@@ -562,9 +562,15 @@ def resume():
     return int(text)
 
 
+class Parser(argparse.ArgumentParser):
+    """Its errors are one line, without the usage."""
+
+    def error(self, message):
+        self.exit(2, f"riffle-source: {shown(message)}; see riffle-source --help\n")
+
+
 def arguments(words):
-    p = argparse.ArgumentParser(prog="riffle-source", description=__doc__,
-                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = Parser(prog="riffle-source", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("source", nargs="*", metavar="FILE", help="a file, folder or glob, with brace ranges; with --dataset its data files")
     p.add_argument("--columns", metavar="A,B", help="only these columns, in this order; without it all")
     p.add_argument("--limit", type=int, metavar="N", help="at most N rows, for a first look")
@@ -584,7 +590,13 @@ def arguments(words):
     chat.add_argument("--loss", choices=["assistant", "all"], default="assistant",
                       help="what is a target (default: assistant)")
     chat.add_argument("--prompt-only", action="store_true", help="prompts: no targets, no eos")
-    a = p.parse_args(words)
+    a, unknown = p.parse_known_args(words)
+    if unknown:
+        if not unknown[0].startswith("-"):
+            p.error(f"{unknown[0]}: give every FILE before the first option")
+        option = unknown[0].split("=")[0]
+        near = difflib.get_close_matches(option, p._option_string_actions, 1)
+        p.error(f"unknown option {option}" + (f" (did you mean {near[0]}?)" if near else ""))
     a.keep = [c.strip() for c in a.keep.split(",")] if a.keep else []
     if not a.chat and (a.chat_template or a.chat_revision or a.tools or a.keep or a.prompt_only):
         p.error("--chat-template, --chat-revision, --tools, --keep and --prompt-only need --chat")

@@ -624,6 +624,21 @@ has_foreign_number(const char *text, size_t n)
 	return false;
 }
 
+/* Whether a line looks like names with commas between them: no sentence and no piece of JSON. */
+static bool
+is_csv_header(const char *text, size_t n)
+{
+	bool comma = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (strchr("{}[]:", text[i]) != NULL ||
+		    (i > 0 && text[i - 1] == ',' && text[i] == ' '))
+			return false;
+		comma = comma || (text[i] == ',' && i + 1 < n);
+	}
+	return comma;
+}
+
 enum router_json_kind
 router_json_kind(const char *text, size_t n)
 {
@@ -635,7 +650,8 @@ router_json_kind(const char *text, size_t n)
 		n--;
 	if (n > 0 && (*text == '[' || *text == ']'))
 		return ROUTER_JSON_ARRAY;
-	if (n > 0 && (*text == '}' || *text == '"' || (*text == '{' && n == 1)))
+	if (n > 0 &&
+	    (*text == '}' || (*text == '"' && !is_csv_header(text, n)) || (*text == '{' && n == 1)))
 		return ROUTER_JSON_OBJECT;
 	if (n > 1 && *text == '{' && text[n - 2] == '}' && text[n - 1] == ',')
 		return ROUTER_JSON_ARRAY; /* one of its items */
@@ -657,9 +673,12 @@ router_json_hint(enum router_json_kind kind)
 }
 
 const char *
-router_name_hint(const char *file)
+router_csv_hint(const char *file, const struct chunk_record *first)
 {
-	return text_ends_with(file, ".csv") ? HINT_CSV : "";
+	bool csv = first != NULL && first->reject == NULL &&
+		   chunk_form_of(file) == CHUNK_JSON_LINES && is_csv_header(first->bytes, first->n);
+
+	return csv || text_ends_with(file, ".csv") ? HINT_CSV : "";
 }
 
 static void

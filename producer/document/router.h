@@ -111,8 +111,8 @@ enum router_json_kind router_json_kind(const char *text, size_t n);
  * "" for ROUTER_JSON_OTHER. */
 const char *router_json_hint(enum router_json_kind kind);
 
-/* The same, by the file's name: of one that ends in .csv; else "". */
-const char *router_name_hint(const char *file);
+/* The same for a file that ends in .csv, or whose first line looks like CSV. NULL: another line. */
+const char *router_csv_hint(const char *file, const struct chunk_record *first);
 
 /*
  * Gives *out, to be ended with router_close(); borrows the domains until then. FAIL_CONFIG: two

@@ -709,8 +709,10 @@ note_first(struct part *s, const struct chunk_record *record, const struct write
 	if (alien)
 		text_show(shown, sizeof(shown), TEXT_LINE, record->bytes, record->n);
 	snprintf(s->first_reject, sizeof(s->first_reject), "%s:%" PRIu64 ": %s%s%s%s%s", r->file,
-	    r->line, r->reason, router_name_hint(r->file), alien ? "; the program printed `" : "",
-	    alien ? shown : "", alien ? "`: it must print one JSON object per line" : "");
+	    r->line, r->reason,
+	    router_csv_hint(r->file, r->line == 1 && !is_program(s) ? record : NULL),
+	    alien ? "; the program printed `" : "", alien ? shown : "",
+	    alien ? "`: it must print one JSON object per line" : "");
 }
 
 /* What a record that cannot be used costs: a log line for the first few, its place in the topic of

@@ -91,11 +91,17 @@ name_of(const struct part_outputs *outs, const struct part_output *to)
 	return outs->o.config->domains[domain_of(outs, to)].name;
 }
 
+/* The command whose output is the input; NULL if files are. */
+static const char *
+set_exec(const struct part_outputs *outs)
+{
+	return config_set_exec(&outs->o.config->domains[outs->o.domain[0]], outs->o.set);
+}
+
 const char *
 part_outputs_release(const struct part_outputs *outs)
 {
-	const char *exec =
-	    config_set_exec(&outs->o.config->domains[outs->o.domain[0]], outs->o.set);
+	const char *exec = set_exec(outs);
 
 	return exec == NULL || strstr(exec, "riffle-source") == NULL
 		   ? ""
@@ -930,7 +936,7 @@ check_rejects(const struct part_outputs *outs, const struct input_end *end, stru
 		    "domains.%s or its input, then run `riffle %s` again%s",
 		    records, outs->o.config->domains[outs->o.domain[0]].name,
 		    part_outputs_command(outs),
-		    outs->lacks_field
+		    outs->lacks_field && set_exec(outs) == NULL
 			? "; `riffle config --check` shows the fields of its first record"
 			: "");
 	return fail(f, FAIL_DATA,

@@ -365,7 +365,7 @@ look_at_chunk(struct look *l, const struct chunk *chunk, struct failure *f)
 		else
 			fail(f, FAIL_DATA,
 			    "none of the first %zu records of %s can be read; the first: %s%s", n,
-			    chunk->file, why.text, router_name_hint(chunk->file));
+			    chunk->file, why.text, router_csv_hint(chunk->file, &chunk->record[0]));
 		code = fail_key(l, "train", f);
 	} else if (code == FAIL_NONE && opens_more(&chunk->record[0])) {
 		fail(f, FAIL_DATA, "the first record of %s cannot be read: %s", chunk->file,

@@ -132,6 +132,39 @@ test_a_domain_without_where_takes_every_record(void **unused)
 }
 
 static void
+test_csv_is_known_by_the_name_or_the_first_line(void **unused)
+{
+	static const struct {
+		const char *file, *first;
+		bool csv;
+	} rows[] = {
+	    {"a.csv", NULL, true},
+	    {"a.jsonl", NULL, false},
+	    {"a.jsonl", "text,id", true},
+	    {"a.jsonl", "\"text\",\"id\"\r", true},
+	    {"a.txt", "text,id", false},
+	    {"a.jsonl", "text", false},
+	    {"a.jsonl", "", false},
+	    {"a.jsonl", "Once, long ago", false},
+	    {"a.jsonl", "\"text\",", false},
+	    {"a.jsonl", "xt\": \"a\",\"id\":1}", false},
+	    {"a.jsonl", "{\"text\",1", false},
+	    {"a.jsonl", "[1,2", false},
+	};
+
+	(void)unused;
+	assert_int_equal(router_json_kind("\"text\",\"id\"", 11), ROUTER_JSON_OTHER);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct chunk_record r = {.bytes = rows[i].first};
+
+		r.n = rows[i].first == NULL ? 0 : strlen(rows[i].first);
+		assert_int_equal(
+		    router_csv_hint(rows[i].file, rows[i].first == NULL ? NULL : &r)[0] == ';',
+		    rows[i].csv);
+	}
+}
+
+static void
 test_where_deals_records_out(void **unused)
 {
 	static const char *const rows[][2] = {
@@ -591,6 +624,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 	    cmocka_unit_test(test_a_domain_without_where_takes_every_record),
+	    cmocka_unit_test(test_csv_is_known_by_the_name_or_the_first_line),
 	    cmocka_unit_test(test_where_deals_records_out),
 	    cmocka_unit_test(test_a_text_in_another_encoding_is_noticed),
 	    cmocka_unit_test(test_text_that_is_not_utf8_is_repaired_or_refused),

@@ -789,6 +789,29 @@ static const struct {
     {"stopped, one of two parts", ONE(FILES ", partitions: 2"), cde,
 	{.stop = true, .partitions = 2}, FAIL_STOPPED,
 	"stopped before its first document; run it again to continue", "", ""},
+    {"a program that prints no such field", ONE("exec: \"echo '{}'\""), "", {0}, FAIL_DATA,
+	"all 1 records were rejected, and the domain is not closed: correct domains.d or its "
+	"input, then run `riffle produce` again; the first reject of this run: "
+	"exec:d#53feab1b5cd3f259:1: no field `text`; `riffle rejects` lists them all",
+	REJECT "exec:d#53feab1b5cd3f259 line=1 byte=0: no field `text`\n", ""},
+    {"CSV", ONE(FILES), "Text,id\n", {0}, FAIL_DATA,
+	"the first reject of this run: 1.jsonl:1: invalid JSON at byte 0: a value is missing; CSV "
+	"is not read. Convert the file: python3 -c 'import csv, json, sys; "
+	"csv.field_size_limit(2**30); [print(json.dumps(x)) for x in csv.DictReader(sys.stdin)]' "
+	"< FILE > FILE.jsonl; `riffle rejects` lists them all",
+	REJECT "1.jsonl line=1 byte=0: invalid JSON at byte 0: a value is missing\n", ""},
+    {"a comma in a later line", ONE(FILES), "bad\na,b\n", {0}, FAIL_DATA,
+	"1.jsonl:1: invalid JSON at byte 0: a value is missing; `riffle rejects` lists them all",
+	REJECT "1.jsonl line=1 byte=0: invalid JSON at byte 0: a value is missing\n" REJECT
+	       "1.jsonl line=2 byte=4: invalid JSON at byte 0: a value is missing\n",
+	""},
+    {"a program that prints CSV", ONE("exec: 'echo Text,id'"), "", {0}, FAIL_DATA,
+	"invalid JSON at byte 0: a value is missing; the program printed `Text,id`: it must print "
+	"one JSON object per line; "
+	"`riffle rejects` lists them all",
+	REJECT
+	"exec:d#2df80f96e7a0063e line=1 byte=0: invalid JSON at byte 0: a value is missing\n",
+	""},
 };
 
 static void
