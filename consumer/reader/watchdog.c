@@ -346,8 +346,7 @@ watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, 
 	else if (m == NULL)
 		snprintf(reason, room,
 		    "no mixer has written to mix %s yet: start `riffle mix`; if it is running, its "
-		    "log "
-		    "says what it is waiting for",
+		    "log says what it is waiting for",
 		    w->mix);
 	else
 		judge_record(w, m, r, reason, room);
