@@ -302,9 +302,9 @@ test_what_is_not_there_is_named_with_what_is_near(void **unused)
 		"no file ends in wep/0/1, and mix pre has no domain wep (did you mean web?); it "
 		"has code, web"},
 	    {"jsonl", FAIL_USAGE,
-		"no training sequence of mix pre is from a file jsonl (did you mean a.jsonl?); "
-		"`riffle inspect 0` shows the files of step 0, `riffle rejects` what was not used, "
-		"and documents of validation and test sets are not drawn"},
+		"no training sequence of mix pre is from a file jsonl; `riffle inspect 0` shows "
+		"the files of step 0, `riffle rejects` what was not used, and documents of "
+		"validation and test sets are not drawn"},
 	    {"other.json", FAIL_USAGE,
 		"no training sequence of mix pre is from a file other.json (did you mean "
 		"other.jsonl?); `riffle inspect 0` shows the files of step 0, `riffle rejects` "
