@@ -31,6 +31,13 @@ struct stretch {
 	char *source; /* owned */
 };
 
+/* What is nearest to the last part of the wanted path, or to its last two parts. */
+struct path_end {
+	struct nearest near;
+	char word[NEAREST_BYTES_MAX + 2], offered[NEAREST_BYTES_MAX + 2],
+	    best[NEAREST_BYTES_MAX + 2];
+};
+
 struct answer {
 	const struct inspect_document_options *o;
 	struct ledger last;
@@ -48,11 +55,10 @@ struct answer {
 	uint64_t line; /* 0: every line */
 	bool unsure;   /* a document whose line is unknown may be the one */
 	/* For a name that nothing has. */
-	size_t domain_n;     /* of the words, in front of PARTITION/ORDINAL; 0: they are a file */
-	bool file_known;     /* some sequence is from the file, if not from the line */
-	struct nearest near; /* of the last part of each file's path */
-	char word[NEAREST_BYTES_MAX + 2], offered[NEAREST_BYTES_MAX + 2],
-	    best[NEAREST_BYTES_MAX + 2];
+	size_t domain_n; /* of the words, in front of PARTITION/ORDINAL; 0: they are a file */
+	bool file_known; /* some sequence is from the file, if not from the line */
+	size_t ends_n;   /* 2 if the words name a folder, too */
+	struct path_end end[2];
 };
 
 /* Makes room for one element more in *list. */
@@ -148,30 +154,31 @@ is_file(struct text_view source, const char *file, size_t n)
 	       (source.n == n || source.bytes[source.n - n - 1] == '/');
 }
 
-/* Copies the last part of a path of n bytes; what is too long to be near is cut. */
+/* Copies the last `parts` > 0 parts of a path of n bytes; what is too long to be near is cut. */
 static void
-copy_file_name(char out[static NEAREST_BYTES_MAX + 2], const char *path, size_t n)
+copy_path_end(char out[static NEAREST_BYTES_MAX + 2], const char *path, size_t n, size_t parts)
 {
-	const char *slash = memrchr(path, '/', n);
-	size_t skip = slash == NULL ? 0 : (size_t)(slash + 1 - path);
+	size_t skip = n;
 
+	while (skip > 0 && (path[skip - 1] != '/' || --parts > 0))
+		skip--;
 	snprintf(out, NEAREST_BYTES_MAX + 2, "%.*s", (int)(n - skip), path + skip);
 }
 
 /* Sequences of one file stand together, so most names are the one that was offered last. */
 static void
-offer_file(struct answer *a, struct text_view source)
+offer_file(struct path_end *e, size_t parts, struct text_view source)
 {
-	char name[sizeof(a->offered)];
+	char name[sizeof(e->offered)];
 
-	copy_file_name(name, source.bytes, source.n);
-	if (strcmp(name, a->offered) == 0)
+	copy_path_end(name, source.bytes, source.n, parts);
+	if (strcmp(name, e->offered) == 0)
 		return;
-	memcpy(a->offered, name, sizeof(name));
-	nearest_offer(&a->near, a->offered);
-	if (a->near.best == a->offered) {
-		memcpy(a->best, name, sizeof(name));
-		a->near.best = a->best;
+	memcpy(e->offered, name, sizeof(name));
+	nearest_offer(&e->near, e->offered);
+	if (e->near.best == e->offered) {
+		memcpy(e->best, name, sizeof(name));
+		e->near.best = e->best;
 	}
 }
 
@@ -182,7 +189,8 @@ is_wanted(struct answer *a, struct text_view source, const struct document_line 
 	if (is_file(source, a->file, strlen(a->file)))
 		return true;
 	if (a->line == 0 || !is_file(source, a->file, a->file_n)) {
-		offer_file(a, source);
+		for (size_t i = 0; i < a->ends_n; i++)
+			offer_file(&a->end[i], i + 1, source);
 		return false;
 	}
 	a->file_known = true;
@@ -260,7 +268,9 @@ static enum fail_code
 fail_not_found(const struct answer *a, struct failure *f)
 {
 	const char *mix = a->o->mix, *what = a->o->what;
-	char domain[NAME_MAX_BYTES + 1];
+	char domain[NAME_MAX_BYTES + 1], meant[FAILURE_TEXT_MAX];
+	const struct path_end *e = &a->end[a->ends_n - 1];
+	struct nearest near;
 
 	if (a->domain_n > 0 && a->domain_n < sizeof(domain)) {
 		snprintf(domain, sizeof(domain), "%.*s", (int)a->domain_n, what);
@@ -269,8 +279,13 @@ fail_not_found(const struct answer *a, struct failure *f)
 		return ledger_fail_domains(&a->last, domain, f);
 	}
 	if (!a->file_known) {
-		fail(f, FAIL_USAGE, "no training sequence of mix %s is from a file %s", mix, what);
-		nearest_fail_more(&a->near, "", f);
+		fail(f, FAIL_USAGE, "no training sequence of mix %s is from a file %.*s", mix,
+		    (int)a->file_n, what);
+		near = (e->near.best == NULL ? a->end : e)->near;
+		snprintf(meant, sizeof(meant), "%s%s", near.best == NULL ? "" : near.best,
+		    what + a->file_n);
+		near.best = near.best == NULL ? NULL : meant;
+		nearest_fail_more(&near, "", f);
 		return fail_more(f,
 		    "; `riffle inspect 0` shows the files of step 0, `riffle rejects` what was "
 		    "not used, and documents of validation and test sets are not drawn");
@@ -294,9 +309,12 @@ scan(struct answer *a, struct failure *f)
 	if (colon != NULL && scalar_count(colon + 1, 1, INT64_MAX, &a->line) == SCALAR_OK)
 		a->file_n = (size_t)(colon - a->o->what);
 	else
-		a->line = 0;
-	copy_file_name(a->word, a->file, a->line > 0 ? a->file_n : strlen(a->file));
-	nearest_init(&a->near, a->word);
+		a->line = 0, a->file_n = strlen(a->file);
+	a->ends_n = memchr(a->file, '/', a->file_n) == NULL ? 1 : 2;
+	for (size_t i = 0; i < a->ends_n; i++) {
+		copy_path_end(a->end[i].word, a->file, a->file_n, i + 1);
+		nearest_init(&a->end[i].near, a->end[i].word);
+	}
 	code = documents_open(&d, &a->o->config->kafka, signals_stop(), ASK_MS, f);
 	if (code != FAIL_NONE)
 		return code;

@@ -86,6 +86,8 @@ run(int argc, char **argv, struct failure *f)
 	with.mix = a.mix;
 	with.properties = &c->kafka;
 	code = request_open(&request, &with, f);
+	if (code == FAIL_CONFIG)
+		request_words_ask_mix(c, a.mix, f);
 	if (code == FAIL_NONE)
 		code = request_list_read(&list, a.mix, &c->kafka, request_ledger(request), f);
 	if (code == FAIL_NONE)

@@ -155,6 +155,8 @@ run(int argc, char **argv, struct failure *f)
 	with.mix = a.mix;
 	with.properties = &c->kafka;
 	code = request_open(&request, &with, f);
+	if (code == FAIL_CONFIG)
+		request_words_ask_mix(c, a.mix, f);
 	if (code == FAIL_NONE && a.list)
 		code = skip_print(a.mix, request_ledger(request), a.json, f);
 	else if (code == FAIL_NONE)

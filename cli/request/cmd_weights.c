@@ -9,6 +9,7 @@
 
 #include "cli/command.h"
 #include "cli/request/request_print.h"
+#include "cli/request/request_words.h"
 #include "cli/request/weights_print.h"
 #include "cli/request/weights_request.h"
 #include "cli/signals.h"
@@ -159,6 +160,8 @@ run(int argc, char **argv, struct failure *f)
 	with.mix = a.mix;
 	with.properties = &c->kafka;
 	code = request_open(&request, &with, f);
+	if (code == FAIL_CONFIG)
+		request_words_ask_mix(c, a.mix, f);
 	if (code == FAIL_NONE)
 		code = dispatch(request, &a, &o, c, f);
 	request_close(request);

@@ -9,6 +9,7 @@
 #include "common/base/names.h"
 #include "common/base/nearest.h"
 #include "common/base/scalar.h"
+#include "common/kafka/topics.h"
 #include "consumer/admin/request.h"
 #include "consumer/mixer/request_ids.h"
 
@@ -169,6 +170,18 @@ request_words_range(struct control *c, const char *word, struct failure *f)
 	c->first = (int64_t)a;
 	c->end = (int64_t)b;
 	return FAIL_NONE;
+}
+
+void
+request_words_ask_mix(const struct config *c, const char *mix, struct failure *f)
+{
+	struct failure asked = {.code = f->code};
+
+	if (c->file_mix == NULL || strcmp(c->file_mix, mix) == 0)
+		return;
+	topics_add_other_name(c, &asked);
+	fail_more(&asked, "%s", f->text);
+	*f = asked;
 }
 
 enum fail_code

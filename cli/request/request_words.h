@@ -39,6 +39,12 @@ enum fail_code request_words_known(
     const char *domain, const struct ledger *last, const struct config *c, struct failure *f);
 
 /*
+ * Puts before a failure to open mix `mix` the question whether the mix.name of the file was meant,
+ * if that is another name.
+ */
+void request_words_ask_mix(const struct config *c, const char *mix, struct failure *f);
+
+/*
  * Whether two requests ask for the same. An id stands for one request. A weight is one of a domain
  * that joins before it has joined, and one of a domain of the mix behind that: both are the same.
  */

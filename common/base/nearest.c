@@ -58,9 +58,14 @@ nearest_offer(struct nearest *n, const char *known)
 		d = 1;
 	if (d > (longer + 2) / 3 || d == longer)
 		return;
-	if (n->best != NULL && (d > n->distance || (d == n->distance && exact >= n->exact)))
+	if (n->best != NULL && (d > n->distance || (d == n->distance && exact > n->exact)))
 		return;
+	if (n->best != NULL && d == n->distance && exact == n->exact) {
+		n->equal = n->equal || strcmp(n->best, known) != 0;
+		return;
+	}
 	n->best = known;
+	n->equal = false;
 	n->distance = d;
 	n->exact = exact;
 }
@@ -78,7 +83,7 @@ nearest_list(struct nearest *n, const char *known)
 enum fail_code
 nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *f)
 {
-	if (n->best != NULL)
+	if (n->best != NULL && !n->equal)
 		fail_more(f, " (did you mean %s?)", n->best);
 	if (n->names_n > 0)
 		fail_more(

@@ -24,6 +24,7 @@ struct nearest {
 	const char *best; /* borrowed; NULL: none is near */
 	size_t distance;  /* of best, 1 where it begins with the word, */
 	size_t exact;     /* and what it would be otherwise */
+	bool equal;       /* another name is as near as best */
 	size_t names_n;   /* bytes of `names`, or more if it has no room for all of them */
 	char names[NEAREST_NAMES_BYTES]; /* those of nearest_list(): "code, web" */
 };
@@ -34,7 +35,7 @@ void nearest_list(struct nearest *n, const char *known);  /* also lists it, see 
 
 /*
  * Ends a sentence about the unknown word with what is known, " (did you mean web?); it has code,
- * web", where `who_has` is "it has". Returns the code that `f` holds.
+ * web", where `who_has` is "it has". Suggests none if several names are equally near. Returns the code that `f` holds.
  */
 enum fail_code nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *f);
 

@@ -595,9 +595,8 @@ topics_warn_losses(const struct topic_plan *p, const struct topics_report *repor
 	}
 }
 
-/* The mix has another name than in the file: mistyped, or it is a new one beside that. */
-static void
-add_other_name(const struct config *c, struct failure *f)
+void
+topics_add_other_name(const struct config *c, struct failure *f)
 {
 	if (c->file_mix != NULL)
 		fail_more(
@@ -627,7 +626,7 @@ topics_fail_missing(const struct config *c, const struct topic_plan *p,
 	fail(f, FAIL_CONFIG, "%zu of %zu topics are missing, the first: %s: ", missing, p->n,
 	    p->topic[first].name);
 	if (mixes_missing > 0 && config_is_set(c, "mix.name"))
-		add_other_name(c, f);
+		topics_add_other_name(c, f);
 	fail_more(f, "run `riffle topics --create`");
 	mix = mixes > 0 && mixes_missing == mixes;
 	if (mix || missing == p->n)

@@ -48,6 +48,12 @@ enum fail_code topics_fail_missing(const struct config *c, const struct topic_pl
     const struct topics_report *report, struct failure *f);
 
 /*
+ * Asks whether the mix.name of the file was meant, because a mix with another name does not exist.
+ * "Otherwise: " ends what it adds to the sentence.
+ */
+void topics_add_other_name(const struct config *c, struct failure *f);
+
+/*
  * FAIL_CONFIG with one sentence for the first topic of `use` that is wrong ("topic demo.code: has 1
  * partition, the configuration wants 4; ..."). FAIL_BROKER as topics_fail_missing() if some are
  * missing: somebody may be about to create them, so that a scheduler that starts the command again

@@ -344,8 +344,10 @@ watchdog_why(struct watchdog *w, const struct watchdog_reader *r, char *reason, 
 	else if (code != FAIL_NONE)
 		snprintf(reason, room, "the broker does not answer: %.384s", f.text);
 	else if (m == NULL)
-		snprintf(
-		    reason, room, "no mixer has written to mix %s yet; start `riffle mix`", w->mix);
+		snprintf(reason, room,
+		    "no mixer has written to mix %s yet: start `riffle mix`; if it is running, its "
+		    "log says what it is waiting for",
+		    w->mix);
 	else
 		judge_record(w, m, r, reason, room);
 	if (m != NULL)

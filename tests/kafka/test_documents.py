@@ -129,6 +129,6 @@ def test_every_step_that_held_a_document_is_found_by_its_file_and_line(corpus, t
     assert len(rows) - 1 == sum(len(v) for k, v in held.items() if k[0] == "two.jsonl")
     done = corpus.riffle("inspect", "-c", corpus.path, "--document", "two.jsonl:41", check=False)  # the reject
     assert done.returncode == 1 and "` lists what was not used" in done.stderr
-    for typo in ("tow.jsonl:41", "tow.jsonl", "elsewhere/two.jsonl"):
-        done = corpus.riffle("inspect", "-c", corpus.path, "--document", typo, check=False)
-        assert done.returncode == 2 and f"is from a file {typo} (did you mean two.jsonl?)" in done.stderr
+    for typo, line in (("tow.jsonl", ":41"), ("tow.jsonl", ""), ("elsewhere/two.jsonl", "")):
+        done = corpus.riffle("inspect", "-c", corpus.path, "--document", typo + line, check=False)
+        assert done.returncode == 2 and f"is from a file {typo} (did you mean two.jsonl{line}?)" in done.stderr

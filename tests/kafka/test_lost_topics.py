@@ -44,6 +44,7 @@ def test_without_topics_every_command_names_the_mix_and_the_command(configure, s
     assert said in says(1, "mix", "-c", config)
     assert "topics are missing, the first: " in says(2, "topics", "-c", config)
     assert f"mix {unique}-mix has no topics on {bootstrap}: " in says(2, "runs", "-c", config)
+    assert says(2, "weights", "-c", config).startswith(f"riffle weights: topic {unique}-mix.ledger does not exist on {bootstrap}: ")
     problem, = [p["text"] for p in json.loads(riffle("status", "-c", config, "--json").stdout)["problem_list"]
                 if p["code"] == "STATUS-TOPICS-MISSING"]
     assert f"mix {unique}-mix has no topics on {bootstrap}: " in problem and f"riffle topics -c {config} --create" in problem
@@ -56,6 +57,11 @@ def test_a_name_that_the_file_does_not_have_is_asked_about(configure, says, fill
     said = says(1, "mix", "-c", config, "--mix", f"{unique}-mixx")
     assert f"{config} has mix.name {unique}-mix; did you mean that? " in said
     assert f"run `riffle topics -c {config} -s mix.name={unique}-mixx --create`" in said
+    for words in (["weights", "a=1"], ["skip", "--list"], ["requests"]):
+        for other in (["-s", f"mix.name={unique}-mixx"], ["--mix", f"{unique}-mixx"]):
+            said = says(2, *words, "-c", config, *other)
+            assert f"{config} has mix.name {unique}-mix; did you mean that? Otherwise: topic {unique}-mixx.ledger does not exist" in said
+            assert f"`riffle topics -c {config} -s mix.name={unique}-mixx --create`" in said
 
 
 @pytest.mark.parametrize("how", ["missing", "empty"])

@@ -303,9 +303,9 @@ test_what_is_not_there_is_named_with_what_is_near(void **unused)
 		"no file ends in wep/0/1, and mix pre has no domain wep (did you mean web?); it "
 		"has code, web"},
 	    {"jsonl", FAIL_USAGE,
-		"no training sequence of mix pre is from a file jsonl (did you mean a.jsonl?); "
-		"`riffle inspect 0` shows the files of step 0, `riffle rejects` what was not used, "
-		"and documents of validation and test sets are not drawn"},
+		"no training sequence of mix pre is from a file jsonl; `riffle inspect 0` shows "
+		"the files of step 0, `riffle rejects` what was not used, and documents of "
+		"validation and test sets are not drawn"},
 	    {"other.json", FAIL_USAGE,
 		"no training sequence of mix pre is from a file other.json (did you mean "
 		"other.jsonl?); `riffle inspect 0` shows the files of step 0, `riffle rejects` "
@@ -314,6 +314,19 @@ test_what_is_not_there_is_named_with_what_is_near(void **unused)
 		"no training sequence of mix pre is from a file b.jsom (did you mean b.jsonl?); "
 		"`riffle inspect 0` shows the files of step 0, `riffle rejects` what was not used, "
 		"and documents of validation and test sets are not drawn"},
+	    {"data/other.json:7", FAIL_USAGE,
+		"no training sequence of mix pre is from a file data/other.json (did you mean "
+		"in/other.jsonl:7?); `riffle inspect 0` shows the files of step 0, `riffle "
+		"rejects` "
+		"what was not used, and documents of validation and test sets are not drawn"},
+	    {"dat/b.jsonl:2", FAIL_USAGE,
+		"no training sequence of mix pre is from a file dat/b.jsonl (did you mean "
+		"data/b.jsonl:2?); `riffle inspect 0` shows the files of step 0, `riffle rejects` "
+		"what was not used, and documents of validation and test sets are not drawn"},
+	    {"elsewhere/b.jsonl", FAIL_USAGE,
+		"no training sequence of mix pre is from a file elsewhere/b.jsonl (did you mean "
+		"b.jsonl?); `riffle inspect 0` shows the files of step 0, `riffle rejects` what "
+		"was not used, and documents of validation and test sets are not drawn"},
 	    {"b.jsonl:2", FAIL_DATA,
 		"no training sequence of mix pre holds a document of b.jsonl:2; `riffle rejects` "
 		"lists what was not used, and documents of validation and test sets are not drawn"},

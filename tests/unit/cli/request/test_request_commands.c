@@ -313,6 +313,14 @@ status_print_runs_json(const struct status *s, FILE *to, struct failure *f)
 	return may_fail("print", f);
 }
 
+void
+topics_add_other_name(const struct config *c, struct failure *f)
+{
+	(void)c;
+	(void)f;
+	assert_null("no mix has another name than in the file");
+}
+
 enum fail_code
 topics_fail_missing(const struct config *c, const struct topic_plan *p,
     const struct topics_report *r, struct failure *f)

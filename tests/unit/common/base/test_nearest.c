@@ -150,7 +150,7 @@ test_a_failure_names_the_nearest_and_lists_what_there_is(void **unused)
 	nearest_init(&near, "wikki");
 	nearest_list(&near, "code");
 	nearest_list(&near, "wiki");
-	nearest_offer(&near, "wikkk"); /* not listed, and no nearer */
+	nearest_offer(&near, "wikis"); /* not listed, and no nearer */
 	fail(&f, FAIL_USAGE, "no domain wikki");
 	assert_int_equal(nearest_fail_more(&near, "it has", &f), FAIL_USAGE);
 	assert_string_equal(f.text, "no domain wikki (did you mean wiki?); it has code, wiki");
@@ -169,6 +169,37 @@ test_a_failure_names_the_nearest_and_lists_what_there_is(void **unused)
 	n = strlen(f.text);
 	assert_int_equal(n, strlen("no domain zebra; it has ") + NEAREST_NAMES_BYTES - 1 + 3);
 	assert_string_equal(f.text + n - 3, "...");
+}
+
+static void
+test_a_failure_names_none_of_several_equally_near(void **unused)
+{
+	static const struct {
+		const char *names, *says;
+	} rows[] = {
+	    {"bat", "no hat (did you mean bat?); it has bat"},
+	    {"bat bat", "no hat (did you mean bat?); it has bat, bat"},
+	    {"bat cat", "no hat; it has bat, cat"},
+	    {"bat cat bat", "no hat; it has bat, cat, bat"},
+	    {"bat cat hat", "no hat (did you mean hat?); it has bat, cat, hat"},
+	    {"hat bat cat", "no hat (did you mean hat?); it has hat, bat, cat"},
+	};
+
+	(void)unused;
+	EACH_NAMED_ROW(i, rows, names) {
+		char names[64], *rest = NULL;
+		struct nearest near;
+		struct failure f;
+
+		snprintf(names, sizeof(names), "%s", rows[i].names);
+		nearest_init(&near, "hat");
+		for (char *at = strtok_r(names, " ", &rest); at != NULL;
+		     at = strtok_r(NULL, " ", &rest))
+			nearest_list(&near, at);
+		fail(&f, FAIL_USAGE, "no hat");
+		nearest_fail_more(&near, "it has", &f);
+		assert_string_equal(f.text, rows[i].says);
+	}
 }
 
 static void
@@ -217,6 +248,7 @@ main(void)
 	    cmocka_unit_test(test_words_of_no_common_letter_and_long_words_are_never_near),
 	    cmocka_unit_test(test_distances_are_those_of_the_definition),
 	    cmocka_unit_test(test_a_failure_names_the_nearest_and_lists_what_there_is),
+	    cmocka_unit_test(test_a_failure_names_none_of_several_equally_near),
 	    cmocka_unit_test_setup_teardown(
 		test_a_missing_path_is_ended_with_the_nearest_entry_of_its_kind, folder_open,
 		folder_close),

@@ -275,7 +275,9 @@ test_a_ledger_whose_start_is_not_told_is_not_taken_for_a_new_one(void **unused)
 	(void)unused;
 	assert_int_equal(rd_kafka_mock_topic_create(cluster, "new.ledger", 1, 1), 0);
 	ask_why("new", reason, sizeof(reason));
-	assert_non_null(strstr(reason, "no mixer has written to mix new yet"));
+	assert_string_equal(reason,
+	    "no mixer has written to mix new yet: start `riffle mix`; if it is running, its log "
+	    "says what it is waiting for");
 	rd_kafka_mock_push_request_errors(cluster, API_LIST_OFFSETS, 3, RD_KAFKA_RESP_ERR_NO_ERROR,
 	    RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED);
 	ask_why("new", reason, sizeof(reason));
