@@ -1013,6 +1013,10 @@ judge_config(struct status *st, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 
+	if (st->state != STATUS_NO_MIX && st->config->tokenizer.misfit.code != FAIL_NONE) {
+		st->config_why = st->config->tokenizer.misfit;
+		return FAIL_NONE;
+	}
 	if (st->ledger.config == NULL || st->config_compared)
 		return FAIL_NONE;
 	code = compare_config(st, &st->config_fixed, f);
