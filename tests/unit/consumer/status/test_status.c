@@ -801,6 +801,15 @@ test_the_headline_says_how_all_is(void **state)
 	st = mixed();
 	st->mixers_n = 0;
 	check_headline(st, "Nothing is wrong, and no mixer runs: the mix is stopped");
+	st = mixed();
+	st->mixers_n = 0;
+	st->ends_n = 1;
+	st->end = calloc(1, sizeof(*st->end));
+	assert_non_null(st->end);
+	st->end[0] =
+	    (struct lane_end){.state = LANE_ENDS_BEHIND, .next = (uint64_t)st->ledger.step_first};
+	check_headline(st, "It is too early to judge, because not every lane ends with the ledger "
+			   "yet. Run it again in 10 s. No mixer runs: the mix is stopped");
 	check_headline(mixing(), "All is well: the mix has started, and the election does not say "
 				 "whether a mixer runs");
 	check_headline(ready(), "1 problem; the mix has not started");
