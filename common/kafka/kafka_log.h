@@ -8,7 +8,7 @@
  *
  * Some retries are routine while a broker starts. Their lines are debug lines until a series of
  * them has lasted for KAFKA_LOG_RETRY_MS. From then on they are warnings. Lines about a producer
- * that another one has taken over from are debug lines, too: the caller gets FAIL_FENCED.
+ * that was replaced by another one are debug lines, too: the call that meets it fails.
  *
  * Thread: kafka_log_put() and kafka_log_cause() from any; init and end from the handle's owner.
  */
