@@ -186,6 +186,10 @@ run_one(void *opaque, size_t i, struct mixes_link *link, struct failure *f)
 	}
 	mallopt(M_ARENA_MAX, ARENAS);
 	produce_note_tokenizer(j->config[i]);
+	if (j->config[i]->tokenizer.misfit.code != FAIL_NONE) {
+		*f = j->config[i]->tokenizer.misfit;
+		return f->code;
+	}
 	return run_mix(&mix, &metrics, f);
 }
 

@@ -156,9 +156,9 @@ warn_refused(const struct status *st)
 		for (size_t k = 0; k < sizeof(codes) / sizeof(codes[0]); k++)
 			if (strcmp(st->problem[i].code, codes[k]) == 0) {
 				any = true;
-				log_warning(
-				    "plan: PLAN-CONFIG this is the plan of the file, not of "
-				    "what has begun: %s",
+				log_warning("plan: PLAN-CONFIG this is the plan of the file%s: %s",
+				    st->state == STATUS_NOT_STARTED ? ""
+								    : ", not of what has begun",
 				    st->problem[i].text);
 			}
 	return any;

@@ -79,6 +79,7 @@ struct config_tokenizer {
 	/* Set by who has opened the file: produce_note_tokenizer(). A mixer needs no tokenizer. */
 	bool known;
 	uint64_t fingerprint;
+	struct failure misfit; /* FAIL_CONFIG: why these keys do not fit a file that is there */
 };
 
 struct config_domain {

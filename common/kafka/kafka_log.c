@@ -239,6 +239,15 @@ routine_retry(struct kafka_log *l, const char *facility, const char *text, int64
 	return now_ms - l->retry_began_ms < KAFKA_LOG_RETRY_MS;
 }
 
+/* Whether the line reports that another producer has taken over: the call that meets it fails. */
+static bool
+fencing(const char *text)
+{
+	return strstr(text, "fenced by a newer instance") != NULL ||
+	       strstr(text, "which fences the current one") != NULL ||
+	       strstr(text, "an operation with an old epoch") != NULL;
+}
+
 /* Cuts ": might be caused by incorrect security.protocol configuration (...)". */
 static void
 drop_guess(char *line)
@@ -276,7 +285,7 @@ kafka_log_put(struct kafka_log *l, const char *client, int level, const char *fa
 		keep_refused(l, text);
 	if (connection && worked)
 		drop_guess(line);
-	routine = routine_retry(l, facility, text, now_ms);
+	routine = fencing(text) || routine_retry(l, facility, text, now_ms);
 	pass = !routine && !((connection || certificate) && l->quiet) &&
 	       (connection ? passes(l, broker_key(text), KAFKA_LOG_OUTAGE_MS, now_ms, &held_back)
 			   : passes(l, kind_key(facility, text), KAFKA_LOG_INTERVAL_MS, now_ms,

@@ -7,7 +7,8 @@
  * last failure of a connection is kept, so that a command can say why no broker answers.
  *
  * Some retries are routine while a broker starts. Their lines are debug lines until a series of
- * them has lasted for KAFKA_LOG_RETRY_MS. From then on they are warnings.
+ * them has lasted for KAFKA_LOG_RETRY_MS. From then on they are warnings. Lines about a producer
+ * that was replaced by another one are debug lines, too: the call that meets it fails.
  *
  * Thread: kafka_log_put() and kafka_log_cause() from any; init and end from the handle's owner.
  */

@@ -1013,6 +1013,10 @@ judge_config(struct status *st, struct failure *f)
 {
 	enum fail_code code = FAIL_NONE;
 
+	if (st->state != STATUS_NO_MIX && st->config->tokenizer.misfit.code != FAIL_NONE) {
+		st->config_why = st->config->tokenizer.misfit;
+		return FAIL_NONE;
+	}
 	if (st->ledger.config == NULL || st->config_compared)
 		return FAIL_NONE;
 	code = compare_config(st, &st->config_fixed, f);
@@ -1068,10 +1072,18 @@ derive_headline(struct status *st)
 	bool idle = st->state == STATUS_NOT_STARTED ||
 		    (st->state == STATUS_STARTED && st->mixers_known && !status_is_mixed(st));
 	const char *before = "; it waits for run ";
+	bool level = true;
 
+	for (uint32_t i = 0; i < st->ends_n; i++)
+		level = level && st->end[i].state == LANE_ENDS_LEVEL;
 	st->headline[0] = '\0';
 	if (problems > 0)
 		say(st, "%zu problem%s", problems, problems == 1 ? "" : "s");
+	else if (idle && !level) /* see is_apart() */
+		say(st,
+		    "It is too early to judge, because not every lane ends with the ledger yet. "
+		    "Run it again in %d s. No mixer runs",
+		    STATUS_WAIT_MS / 1000);
 	else
 		say(st, "%s", idle ? "Nothing is wrong, and no mixer runs" : "All is well");
 	if (st->state == STATUS_NO_MIX) {

@@ -204,7 +204,9 @@ produce_note_tokenizer(struct config *c)
 	bool missing;
 
 	if (open_tokenizer(&t, c, &missing, &why) != FAIL_NONE) {
-		if (!missing)
+		if (why.code == FAIL_CONFIG)
+			c->tokenizer.misfit = why;
+		else if (!missing)
 			log_warning(
 			    "produce: PRODUCE-TOKENIZER the tokenizer of %s cannot be compared "
 			    "with that of the domain logs: %s",

@@ -100,8 +100,8 @@ enum fail_code produce_open_tokenizer(
 void produce_warn_eos(const struct config *c, const struct tokenizer *t);
 
 /*
- * Notes the tokenizer's fingerprint in *c, to be compared with logs. Warns where the file is none;
- * a machine that only mixes may have no file.
+ * Notes the tokenizer's fingerprint in *c, to be compared with logs, or why the configuration does
+ * not fit the file. Warns if the file cannot be read. A machine that only mixes may have no file.
  */
 void produce_note_tokenizer(struct config *c);
 

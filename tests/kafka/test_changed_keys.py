@@ -477,6 +477,8 @@ def test_a_changed_tokenizer_is_seen_by_mix_status_and_plan(sealed, vocab):
     assert "TOKENIZER" not in sealed.riffle("mix", "-c", path, "--until-step", 2).stderr
     other["tokenizer"]["file"] = str(vocab / "o200k_base.tiktoken")  # which the pattern does not go with
     path.write_text(json.dumps(other))
-    for command in (("mix", "--until-step", 2), ("plan",), ("status",)):
-        said = sealed.riffle(command[0], "-c", path, *command[1:]).stderr
-        assert "PRODUCE-TOKENIZER" in said and "o200k_base.tiktoken: eos" in said and "pattern: o200k" in said, said
+    for command, code in ((("mix", "--until-step", 2), 2), (("plan",), 0), (("status", "--check"), 1)):
+        said = sealed.riffle(command[0], "-c", path, *command[1:], check=False)
+        told = said.stdout + said.stderr
+        assert said.returncode == code and "o200k_base.tiktoken: eos" in told and "pattern: o200k" in told, told
+        assert command[0] == "mix" or "riffle mix would not start with this file: tokenizer" in told, told

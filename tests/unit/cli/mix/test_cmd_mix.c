@@ -56,6 +56,8 @@ void
 produce_note_tokenizer(struct config *c)
 {
 	note("[%s", c->mix.name);
+	if (fails != NULL && strcmp(fails, "tokenizer") == 0)
+		fail(&c->tokenizer.misfit, FAIL_CONFIG, "eos is not a token");
 }
 
 /* The options set them, too; here they are those of one of several mixes. */
@@ -225,6 +227,7 @@ test_one_mix(void **unused)
 	    {"-c run.yml --metrics 9640 --metrics-token-file t", NULL, FAIL_NONE,
 		"[pretrain at 9640 by t to the end measured]", ""},
 	    {"-c run.yml", "mix", FAIL_BROKER, "[pretrain to the end]", "mix failed"},
+	    {"-c run.yml", "tokenizer", FAIL_CONFIG, "[pretrain", "eos is not a token"},
 	    {"-c run.yml --metrics 0", "listen", FAIL_BROKER, "[pretrain at 0", "listen failed"},
 	    {"-c run.yml --metrics 0", "mix", FAIL_BROKER, "[pretrain at 0 to the end measured]",
 		"mix failed"},

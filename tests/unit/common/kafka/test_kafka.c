@@ -1094,6 +1094,34 @@ test_retries_of_a_start_are_debug_lines_until_they_last_too_long(void **state)
 	kafka_log_end(&l);
 }
 
+/* What one takeover makes librdkafka log. */
+static void
+test_a_takeover_is_told_by_the_call_that_meets_it(void **state)
+{
+	static const char *const rows[] = {
+	    "TxnCoordinator/1: Failed to add partition \"m.batches\" [0] to transaction: Broker: "
+	    "Producer attempted an operation with an old epoch",
+	    "Fatal transaction error: Failed to add partitions to transaction: Local: This "
+	    "instance has been fenced by a newer instance (_FENCED)",
+	    "Broker: There is a newer producer with the same transactionalId which fences the "
+	    "current one",
+	};
+	char text[4096];
+	struct kafka_log l;
+	struct capture c;
+
+	(void)state;
+	kafka_log_init(&l);
+	EACH_ROW(i, rows) {
+		capture_begin(&c);
+		log_set_level(LOG_DEBUG);
+		kafka_log_put(&l, "riffle-mix", 3, "TXNERR", rows[i], 0);
+		assert_int_equal(capture_end_lines(&c, text, sizeof(text)), 1);
+		assert_non_null(strstr(text, " debug kafka: "));
+	}
+	kafka_log_end(&l);
+}
+
 static void
 test_more_kinds_than_remembered_do_not_lose_lines(void **state)
 {
@@ -1266,6 +1294,7 @@ main(void)
 	    cmocka_unit_test(test_of_an_outage_one_line_a_broker_passes_a_minute),
 	    cmocka_unit_test(test_a_guess_is_left_out_once_a_broker_has_answered),
 	    cmocka_unit_test(test_retries_of_a_start_are_debug_lines_until_they_last_too_long),
+	    cmocka_unit_test(test_a_takeover_is_told_by_the_call_that_meets_it),
 	    cmocka_unit_test(test_more_kinds_than_remembered_do_not_lose_lines),
 	    cmocka_unit_test(test_the_cause_is_the_last_failure_without_its_times),
 	    cmocka_unit_test(test_a_certificate_that_does_not_verify_is_told_with_its_reason),

@@ -801,6 +801,15 @@ test_the_headline_says_how_all_is(void **state)
 	st = mixed();
 	st->mixers_n = 0;
 	check_headline(st, "Nothing is wrong, and no mixer runs: the mix is stopped");
+	st = mixed();
+	st->mixers_n = 0;
+	st->ends_n = 1;
+	st->end = calloc(1, sizeof(*st->end));
+	assert_non_null(st->end);
+	st->end[0] =
+	    (struct lane_end){.state = LANE_ENDS_BEHIND, .next = (uint64_t)st->ledger.step_first};
+	check_headline(st, "It is too early to judge, because not every lane ends with the ledger "
+			   "yet. Run it again in 10 s. No mixer runs: the mix is stopped");
 	check_headline(mixing(), "All is well: the mix has started, and the election does not say "
 				 "whether a mixer runs");
 	check_headline(ready(), "1 problem; the mix has not started");
@@ -1155,6 +1164,20 @@ test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains(void *
 }
 
 static void
+test_a_tokenizer_that_does_not_fit_its_file_is_a_problem(void **state)
+{
+	struct status *st = mixing();
+
+	(void)state;
+	fail(&config.tokenizer.misfit, FAIL_CONFIG, "eos is not a token");
+	derive(st);
+	config.tokenizer.misfit.code = FAIL_NONE;
+	assert_int_equal(count_problems(st, "STATUS-CONFIG"), 1);
+	assert_string_equal(st->config_why.text, "eos is not a token");
+	status_free(st);
+}
+
+static void
 test_a_changed_key_of_a_domain_is_set_back_or_published_again_if_nobody_draws(void **state)
 {
 	struct status *st = mixing();
@@ -1308,6 +1331,7 @@ main(void)
 		test_a_file_is_compared_with_the_ledger_by_the_lengths_of_its_own_domains),
 	    cmocka_unit_test(test_no_mixer_starts_with_a_changed_file_and_a_fixed_key_comes_first),
 	    cmocka_unit_test(test_a_domain_recreated_with_other_data_is_told_although_it_is_sealed),
+	    cmocka_unit_test(test_a_tokenizer_that_does_not_fit_its_file_is_a_problem),
 	    cmocka_unit_test(
 		test_a_changed_key_of_a_domain_is_set_back_or_published_again_if_nobody_draws),
 	};
