@@ -35,7 +35,8 @@ void nearest_list(struct nearest *n, const char *known);  /* also lists it, see 
 
 /*
  * Ends a sentence about the unknown word with what is known, " (did you mean web?); it has code,
- * web", where `who_has` is "it has". Suggests none if several names are equally near. Returns the code that `f` holds.
+ * web", where `who_has` is "it has". Suggests none if several names are equally near. Returns the
+ * code that `f` holds.
  */
 enum fail_code nearest_fail_more(const struct nearest *n, const char *who_has, struct failure *f);
 
