@@ -236,7 +236,7 @@ def test_what_will_be_drawn_is_what_then_is(riffle, fill, configure, read):
 def test_sequences_that_there_are_not_are_named(riffle, mixed):
     for what, code, said in [("a/2/0", 1, "domain a has no partition 2 (0 to 1)"), ("a/1/100", 1, "a/1 has the ordinals 0..50 as far as mix"),
                              ("c/0/0", 2, "no file ends in c/0/0, and mix"), ("c/0/0", 2, "has no domain c; it has a, b"),
-                             ("none.jsonl:3", 2, "is from a file none.jsonl:3; `riffle inspect -c")]:
+                             ("none.jsonl:3", 2, "is from a file none.jsonl; `riffle inspect -c")]:
         done = riffle("inspect", "-c", mixed, "--document", what, check=False)
         assert done.returncode == code and said in done.stderr, (what, done.stderr)
     for words, said in [(["--plan", "3"], "--plan: only with --document"), (["--document", "a/0/0", "3"], "goes without STEP"),

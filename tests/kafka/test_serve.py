@@ -30,7 +30,8 @@ class Server:
     def __init__(self, riffle, config, log, *words, secure=None, **process):
         self.log, self.secure = log, secure
         with open(log, "w") as to:
-            self.process = riffle.popen("serve", "-c", config, "--listen", "127.0.0.1:0", *words, stderr=to, **process)
+            at = () if "--listen" in words else ("--listen", "127.0.0.1:0")
+            self.process = riffle.popen("serve", "-c", config, *at, *words, stderr=to, **process)
         wait_until(lambda: "address=" in self.said() or self.process.poll() is not None, "riffle serve")
         assert self.process.poll() is None, self.said()
         self.host, self.port = re.search(r"address=https?://([\d.]+):(\d+)/", self.said()).groups()
