@@ -91,7 +91,7 @@ def test_a_record_of_another_program_goes_with_the_topic_and_all_batches_are_der
     assert re.search(r"kafka-topics.sh --delete --topic (\S+)\)", text)[1] == topic
     tool("delete", topic)
     for command in re.findall(r"`riffle ([^`]*)`", text):
-        s.riffle(*command.split(), "-c", m.config)
+        s.riffle(*command.split())
     check_whole(s, m)
 
 
