@@ -124,7 +124,7 @@ def test_batches_of_a_running_mix_stay_what_they_are(riffle, fill, configure):
     config = configure({"a": 1}, batches="derived")
     riffle("mix", "-c", config, "--until-step", 3)
     done = riffle("mix", "-c", config, "-s", "mix.batches=copied", "--until-step", 6, check=False)
-    assert done.returncode == 1 and "mix.batches: run `riffle topics" in done.stderr, done.stderr
+    assert done.returncode == 2 and 'mix.batches: "derived" in the ledger, "copied" in the file' in done.stderr, done.stderr
     configure({"a": 1}, batches="copied")  # with the topic
     done = riffle("mix", "-c", config, "--until-step", 6, check=False)
     assert done.returncode == 2 and "mix.batches" in done.stderr, done.stderr
