@@ -480,7 +480,7 @@ static const struct config config = {.kafka = {1, &bootstrap},
     .replication = 3,
     .min_insync_replicas = 2,
     .mix = {.name = (char *)(uintptr_t) "m"}};
-static char names[MANY][8];
+static char names[MANY][24];
 static struct planned_topic planned[MANY];
 static struct topics_report reports[MANY];
 

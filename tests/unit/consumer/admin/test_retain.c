@@ -552,7 +552,7 @@ test_partitions_are_cut_in_parts_at_their_first_lane(void **unused)
 static void
 test_the_17th_run_is_asked_after_the_first_16(void **unused)
 {
-	static char name[14][8];
+	static char name[14][16];
 	struct retain_result out;
 
 	(void)unused;

@@ -532,7 +532,7 @@ test_the_last_reports_and_the_first_runs_are_read(void **unused)
 	struct status_domain domain[2];
 	struct status_run run;
 	struct status st;
-	char name[10][8];
+	char name[10][16];
 
 	(void)unused;
 	EACH_ROW(i, rows) {

@@ -659,7 +659,7 @@ static void
 remove_files(void)
 {
 	for (int i = 0; i < 10; i++) {
-		char name[16];
+		char name[24];
 
 		snprintf(name, sizeof(name), "%d.jsonl", i);
 		remove(folder_path(name));
@@ -1072,7 +1072,7 @@ test_an_input_that_was_live_in_one_part_is_dealt_out_as_before_in_all(void **unu
 	mock_topic("was.arrivals", 1);
 	remove_files();
 	for (int i = 1; i < 7; i++) {
-		char name[16];
+		char name[24];
 
 		snprintf(name, sizeof(name), "%d.jsonl", i);
 		folder_text(name, cde);
