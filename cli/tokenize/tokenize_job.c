@@ -339,7 +339,8 @@ finish_one(struct pool *p, FILE *to, struct tokenize_job_totals *t, struct failu
 
 	if (j == NULL)
 		return code;
-	if (fwrite(j->output, 1, j->output_n, to) != j->output_n && code == FAIL_NONE)
+	if (j->output_n > 0 && fwrite(j->output, 1, j->output_n, to) != j->output_n &&
+	    code == FAIL_NONE)
 		code = fail_errno(f, FAIL_IO, "standard output cannot be written");
 	t->documents += j->documents;
 	t->bytes += j->bytes;
