@@ -157,7 +157,8 @@ inspect_lines_open(struct inspect_lines **out, const char *mix, const struct con
 		inspect_lines_close(l);
 		return code;
 	}
-	qsort(l->place, l->n, sizeof(*l->place), by_log);
+	if (l->n > 0)
+		qsort(l->place, l->n, sizeof(*l->place), by_log);
 	if (ask_corpus(&corpus, mix, c, f) != FAIL_NONE ||
 	    documents_open(&d, &c->kafka, signals_stop(), ASK_MS, f) != FAIL_NONE ||
 	    read_places(l, d, corpus, f) != FAIL_NONE)
@@ -166,7 +167,8 @@ inspect_lines_open(struct inspect_lines **out, const char *mix, const struct con
 		    f->text);
 	documents_close(d);
 	free(corpus);
-	qsort(l->place, l->n, sizeof(*l->place), by_slot);
+	if (l->n > 0)
+		qsort(l->place, l->n, sizeof(*l->place), by_slot);
 	*out = l;
 	return FAIL_NONE;
 }
