@@ -178,8 +178,9 @@ inspect_lines_of(
     const struct inspect_lines *l, uint32_t lane, size_t slot, size_t spans_n, int64_t *time_ms)
 {
 	const struct place want = {.at = {.lane = lane, .slot = slot}};
-	const struct place *p =
-	    l == NULL ? NULL : bsearch(&want, l->place, l->n, sizeof(*l->place), by_slot);
+	const struct place *p = l == NULL || l->n == 0
+				    ? NULL
+				    : bsearch(&want, l->place, l->n, sizeof(*l->place), by_slot);
 	bool known = p != NULL && p->at.spans_n == spans_n && p->line != NULL;
 
 	*time_ms = known ? p->time_ms : -1;
