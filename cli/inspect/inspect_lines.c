@@ -49,6 +49,8 @@ list_places(
 	size_t n = 0;
 	enum fail_code code = published_step_places(&at, &n, s, lane, f);
 
+	if (code == FAIL_DATA)
+		n = 0, code = FAIL_NONE;
 	if (code == FAIL_NONE) {
 		l->place = calloc(n + 1, sizeof(*l->place));
 		code = l->place == NULL ? fail_memory(f) : FAIL_NONE;
@@ -56,7 +58,7 @@ list_places(
 	for (; code == FAIL_NONE && l->n < n; l->n++)
 		l->place[l->n].at = at[l->n];
 	free(at);
-	return code == FAIL_DATA ? FAIL_NONE : code;
+	return code;
 }
 
 /* ---- their lines ---- */
@@ -157,8 +159,7 @@ inspect_lines_open(struct inspect_lines **out, const char *mix, const struct con
 		inspect_lines_close(l);
 		return code;
 	}
-	if (l->n > 0)
-		qsort(l->place, l->n, sizeof(*l->place), by_log);
+	qsort(l->place, l->n, sizeof(*l->place), by_log);
 	if (ask_corpus(&corpus, mix, c, f) != FAIL_NONE ||
 	    documents_open(&d, &c->kafka, signals_stop(), ASK_MS, f) != FAIL_NONE ||
 	    read_places(l, d, corpus, f) != FAIL_NONE)
@@ -167,8 +168,7 @@ inspect_lines_open(struct inspect_lines **out, const char *mix, const struct con
 		    f->text);
 	documents_close(d);
 	free(corpus);
-	if (l->n > 0)
-		qsort(l->place, l->n, sizeof(*l->place), by_slot);
+	qsort(l->place, l->n, sizeof(*l->place), by_slot);
 	*out = l;
 	return FAIL_NONE;
 }
@@ -178,9 +178,8 @@ inspect_lines_of(
     const struct inspect_lines *l, uint32_t lane, size_t slot, size_t spans_n, int64_t *time_ms)
 {
 	const struct place want = {.at = {.lane = lane, .slot = slot}};
-	const struct place *p = l == NULL || l->n == 0
-				    ? NULL
-				    : bsearch(&want, l->place, l->n, sizeof(*l->place), by_slot);
+	const struct place *p =
+	    l == NULL ? NULL : bsearch(&want, l->place, l->n, sizeof(*l->place), by_slot);
 	bool known = p != NULL && p->at.spans_n == spans_n && p->line != NULL;
 
 	*time_ms = known ? p->time_ms : -1;
